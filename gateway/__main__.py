@@ -1,0 +1,42 @@
+"""Serves the gateway: `python -m gateway`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from lanemesh.v1.search_pb2_grpc import add_SearchServiceServicer_to_server
+
+from gateway.service import Gateway
+from services.runtime.clients import Peers, PeerSettings
+from services.runtime.process import Environment, run
+from services.runtime.registry import Table
+from services.runtime.server import Server, ServerSettings, Service
+from services.runtime.settings import load, setting
+
+
+@dataclass(frozen=True)
+class GatewaySettings:
+    """What only the gateway reads."""
+
+    # Off: results stand in the lanes' own order, flagged, and there is no answer text.
+    fusion: bool = setting("LANEMESH_FUSION_ENABLED", True)
+
+
+async def build(table: Table, environment: Environment) -> tuple[Server, Callable[[], Awaitable[None]]]:
+    """The server of the gateway. It is ready when it can be asked: a lost lane does not make it unready."""
+    peer_settings = load(PeerSettings, environment)
+    default = {"LANEMESH_LISTEN": f"127.0.0.1:{peer_settings.port_base + table.gateway_port}"}
+    settings = load(ServerSettings, default | dict(environment))
+    peers = Peers.of_table(table, peer_settings)
+    gateway = Gateway(table, peers, fusion=load(GatewaySettings, environment).fusion)
+    service = Service("lanemesh.v1.SearchService", lambda server: add_SearchServiceServicer_to_server(gateway, server))
+
+    async def check() -> None:
+        return None
+
+    return Server(settings, [service], check), peers.close
+
+
+if __name__ == "__main__":
+    run("gateway", build)

@@ -1,0 +1,121 @@
+"""The call to the fusion service, and what stands in for its answer when it is lost."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from lanemesh.v1.evidence_pb2 import Evidence
+from lanemesh.v1.fusion_pb2 import FuseRequest, FuseResponse
+from lanemesh.v1.fusion_pb2_grpc import FusionServiceStub
+from lanemesh.v1.search_pb2 import SearchRequest, SearchResponse
+
+from gateway import budget
+from gateway.fanout import Outcome
+from gateway.plan import Planned
+from services.runtime.clients import Peers, call
+from services.runtime.deadline import Deadline
+from services.runtime.errors import LanemeshError, Unavailable, translate
+from services.runtime.registry import Table
+from services.runtime.telemetry import span
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """What fusion made of the findings; `error` is the reason when it did not answer."""
+
+    reply: FuseResponse
+    kept: Mapping[str, int]
+    error: str = ""
+
+    def into(self, response: SearchResponse) -> None:
+        """Puts the fused part into the reply."""
+        response.answer = self.reply.answer
+        response.sentences.extend(self.reply.sentences)
+        response.bibliography.extend(self.reply.bibliography)
+        response.results.extend(self.reply.results)
+        response.disagreements.extend(self.reply.disagreements)
+        response.missing.extend(self.reply.missing)
+        response.fusion_error = self.error
+        if not self.error:
+            response.fusion.CopyFrom(self.reply.report)
+
+
+class Fusion:
+    """The fusion service as the gateway sees it."""
+
+    def __init__(self, table: Table, peers: Peers, enabled: bool = True) -> None:
+        self._table = table
+        self._enabled = enabled
+        self._fuse = FusionServiceStub(peers.channel("fusion")).Fuse
+
+    async def fuse(
+        self, request: SearchRequest, planned: Planned, outcomes: Sequence[Outcome], deadline: Deadline
+    ) -> Fused:
+        """Fuses what the lanes found; without fusion the lanes' own order stands, flagged."""
+        found = [outcome for outcome in outcomes if outcome.reply is not None and outcome.reply.evidence]
+        if not found:
+            return Fused(_nothing(), {})
+        if not self._enabled:
+            error = Unavailable("fusion is switched off", reason="FUSION_DISABLED")
+            return _own_order(found, planned.message.max_results, error)
+        limit_ms = self._limit(planned, deadline)
+        try:
+            with span("fuse", "client"):
+                reply = await call(self._fuse, _question(request, planned, found), Deadline.after(limit_ms / 1000))
+        except LanemeshError as error:
+            return _own_order(found, planned.message.max_results, error)
+        except Exception as error:
+            log.error("unexpected error of the fusion call", exc_info=error)
+            return _own_order(found, planned.message.max_results, translate(error))
+        return Fused(reply, reply.report.kept)
+
+    def _limit(self, planned: Planned, deadline: Deadline) -> float:
+        """Fusion's part of the reserve, or what is left of all if that is less."""
+        left_ms = deadline.remaining() * 1000
+        return min(planned.message.fusion_ms, budget.reserve(self._table, planned.mode, left_ms).total_ms)
+
+
+def _question(request: SearchRequest, planned: Planned, found: Sequence[Outcome]) -> FuseRequest:
+    question = FuseRequest(
+        query=request.query,
+        mode=request.mode,
+        query_types=planned.message.query_types,
+        entities=planned.message.entities,
+        max_results=planned.message.max_results,
+        max_answer_tokens=planned.message.max_answer_tokens,
+        citations_required=request.constraints.citations_required,
+        marker_style=request.marker_style,
+        resolution=request.resolution,
+    )
+    for outcome in found:
+        if outcome.reply is not None:
+            question.lanes.add(lane=outcome.lane, evidence=outcome.reply.evidence)
+    return question
+
+
+def _nothing() -> FuseResponse:
+    return FuseResponse(missing=["No lane returned any evidence for this question."])
+
+
+def _own_order(found: Sequence[Outcome], limit: int, error: LanemeshError) -> Fused:
+    """Rank by rank through the lanes, the same document once."""
+    reply = FuseResponse(missing=[f"Results stand in the lanes' own order, without an answer: {error.message}."])
+    kept: Counter[str] = Counter()
+    seen: set[str] = set()
+    lists = [[(outcome.lane, evidence) for evidence in outcome.reply.evidence] for outcome in found if outcome.reply]
+    for rank in zip_longest(*lists):
+        for entry in rank:
+            if entry is not None and entry[1].document.id not in seen and len(reply.results) < limit:
+                lane, evidence = entry
+                seen.add(evidence.document.id)
+                kept[lane] += 1
+                result: Evidence = reply.results.add()
+                result.CopyFrom(evidence)
+                result.lanes.append(lane)
+    return Fused(reply, kept, error=error.reason)

@@ -1,0 +1,1 @@
+"""The contract, generated from protos/lanemesh."""

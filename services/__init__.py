@@ -1,0 +1,1 @@
+"""The lanes, what they run on, and what they share."""

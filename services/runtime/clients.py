@@ -1,0 +1,137 @@
+"""Calls to other processes: channels that live as long as this one, and a deadline that is kept on this side too."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import grpc
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+
+from services.runtime import telemetry
+from services.runtime.deadline import Deadline
+from services.runtime.errors import BadReply, DeadlinePassed, from_status
+from services.runtime.registry import Table
+from services.runtime.settings import setting
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+PORT_BASE = 50051
+
+# gRPC rounds a time-out up on the wire: by up to 1 ms below a second, 10 ms below ten, 100 ms beyond.
+_WIRE_MARGINS = ((1.0, 0.001), (10.0, 0.010), (float("inf"), 0.100))
+
+_SERVICE_CONFIG = json.dumps(
+    {
+        "loadBalancingConfig": [{"round_robin": {}}],
+        "methodConfig": [
+            {
+                "name": [{}],
+                "retryPolicy": {
+                    "maxAttempts": 3,
+                    "initialBackoff": "0.02s",
+                    "maxBackoff": "0.2s",
+                    "backoffMultiplier": 2,
+                    "retryableStatusCodes": ["UNAVAILABLE"],
+                },
+            }
+        ],
+        # In an outage retries stop at a tenth of the calls.
+        "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
+    }
+)
+
+
+@dataclass(frozen=True)
+class PeerSettings:
+    """Where the other processes are."""
+
+    # {name} and {port} are filled in for each process.
+    address: str = setting("LANEMESH_PEER_ADDRESS", "127.0.0.1:{port}")
+    port_base: int = setting("LANEMESH_PORT_BASE", PORT_BASE, low=1, high=65_000)
+    max_reply_bytes: int = setting("LANEMESH_MAX_REPLY_BYTES", 16 * 1024 * 1024, low=1024, high=1 << 30)
+
+    def address_of(self, name: str, offset: int) -> str:
+        """The address of a process, by its name and its port offset in the table."""
+        return self.address.format(name=name, port=self.port_base + offset)
+
+
+def open_channel(address: str, max_reply_bytes: int = 16 * 1024 * 1024) -> grpc.aio.Channel:
+    """A channel that finds a restarted process again within half a second."""
+    options: list[tuple[str, Any]] = [
+        ("grpc.service_config", _SERVICE_CONFIG),
+        ("grpc.enable_retries", 1),
+        ("grpc.initial_reconnect_backoff_ms", 50),
+        ("grpc.min_reconnect_backoff_ms", 50),
+        ("grpc.max_reconnect_backoff_ms", 500),
+        ("grpc.max_receive_message_length", max_reply_bytes),
+        ("grpc.max_send_message_length", max_reply_bytes),
+        ("grpc.keepalive_time_ms", 30_000),
+        ("grpc.keepalive_timeout_ms", 10_000),
+        # Local subchannel pooling keeps one process's back-off from another channel to the same address.
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
+    return grpc.aio.insecure_channel(address, options=options)
+
+
+def health_method(
+    channel: grpc.aio.Channel,
+) -> grpc.aio.UnaryUnaryMultiCallable[HealthCheckRequest, HealthCheckResponse]:
+    """The standard health check over a channel."""
+    return channel.unary_unary(
+        "/grpc.health.v1.Health/Check",
+        request_serializer=HealthCheckRequest.SerializeToString,
+        response_deserializer=HealthCheckResponse.FromString,
+    )
+
+
+class Peers:
+    """The channels of one process, by the name of the process they lead to."""
+
+    def __init__(self, addresses: Mapping[str, str], max_reply_bytes: int) -> None:
+        self.addresses = dict(addresses)
+        self._channels = {name: open_channel(address, max_reply_bytes) for name, address in addresses.items()}
+
+    @classmethod
+    def of_table(cls, table: Table, settings: PeerSettings) -> Peers:
+        """Channels to every enabled lane and to the fusion service."""
+        ports = {lane.name: lane.port for lane in table.enabled()} | {"fusion": table.fusion.port}
+        addresses = {name: settings.address_of(name, port) for name, port in ports.items()}
+        return cls(addresses, settings.max_reply_bytes)
+
+    def channel(self, name: str) -> grpc.aio.Channel:
+        """The channel to a process."""
+        return self._channels[name]
+
+    async def close(self) -> None:
+        """Closes every channel."""
+        for channel in self._channels.values():
+            await channel.close()
+
+
+async def call(
+    method: grpc.aio.UnaryUnaryMultiCallable[Request, Response], request: Request, deadline: Deadline
+) -> Response:
+    """One unary call that ends by the deadline whatever the network does, with errors as ours."""
+    left = deadline.require()
+    try:
+        async with asyncio.timeout(left):
+            reply = await method(request, timeout=wire_time_out(left), metadata=telemetry.outgoing())
+    except grpc.aio.AioRpcError as error:
+        raise from_status(error) from None
+    except TimeoutError:
+        raise DeadlinePassed("no answer before the deadline") from None
+    # grpc.aio delivers a reply that does not parse as None.
+    if reply is None:
+        raise BadReply("the reply does not parse")
+    return reply
+
+
+def wire_time_out(left: float) -> float:
+    """The time-out to send so that, rounded up on the wire, it still ends before `left`."""
+    margin = next(margin for bound, margin in _WIRE_MARGINS if left < bound)
+    return max(left - margin, 0.0005)

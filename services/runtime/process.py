@@ -1,0 +1,66 @@
+"""The life of a process: settings, logs, telemetry, serve, stop. One exit code and one line when it cannot start."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvloop
+from prometheus_client import start_http_server
+
+from services.runtime import logs, telemetry
+from services.runtime.errors import StartupError
+from services.runtime.registry import Table, load_table
+from services.runtime.server import Server, serve
+from services.runtime.settings import load, setting
+from services.runtime.telemetry import TelemetrySettings
+
+EXIT_STARTUP = 2
+
+Environment = Mapping[str, str]
+# Builds the server of a process and what closes it, from the lane table and the environment.
+Build = Callable[[Table, Environment], Awaitable[tuple[Server, Callable[[], Awaitable[None]]]]]
+
+
+@dataclass(frozen=True)
+class ProcessSettings:
+    """What every process reads."""
+
+    config: Path | None = setting("LANEMESH_CONFIG", None)
+    lanes: tuple[str, ...] = setting("LANEMESH_LANES", ())
+    log_level: str = setting("LANEMESH_LOG_LEVEL", "INFO")
+    metrics_port: int = setting("LANEMESH_METRICS_PORT", 0, low=0, high=65_535)
+
+
+def read_table(settings: ProcessSettings) -> Table:
+    """The lane table as this process is to see it."""
+    table = load_table(settings.config)
+    return table.only(set(settings.lanes)) if settings.lanes else table
+
+
+def run(name: str, build: Build) -> None:
+    """Runs a process until it is told to stop."""
+    try:
+        uvloop.run(_run(name, build, os.environ))
+    except StartupError as error:
+        sys.stderr.write(f"{name}: {error.message}\n")
+        sys.exit(EXIT_STARTUP)
+
+
+async def _run(name: str, build: Build, environment: Environment) -> None:
+    settings = load(ProcessSettings, environment)
+    logs.configure(name, settings.log_level)
+    stop_telemetry = telemetry.configure(name, load(TelemetrySettings, environment))
+    if settings.metrics_port:
+        start_http_server(settings.metrics_port, addr="127.0.0.1")
+    server, close = await build(read_table(settings), environment)
+    # What start-up allocated lives as long as the process: keep the collector from walking it at every query.
+    gc.collect()
+    gc.freeze()
+    await serve(server, close)
+    await asyncio.to_thread(stop_telemetry)

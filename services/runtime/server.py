@@ -1,0 +1,109 @@
+"""A grpc.aio server that starts in order, drains on the first signal and exits at once on the second."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import grpc
+from grpc_health.v1 import health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from services.runtime.errors import StartupError
+from services.runtime.health import Check, Health
+from services.runtime.settings import setting
+from services.runtime.telemetry import Telemetry
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """How a process listens and stops."""
+
+    listen: str = setting("LANEMESH_LISTEN", "127.0.0.1:0")
+    max_concurrent: int = setting("LANEMESH_MAX_CONCURRENT", 256, low=1, high=100_000)
+    max_message_bytes: int = setting("LANEMESH_MAX_MESSAGE_BYTES", 16 * 1024 * 1024, low=1024, high=1 << 30)
+    grace_seconds: float = setting("LANEMESH_GRACE_SECONDS", 15.0, low=0.0, high=600.0)
+    # Time between "not ready" and refusing new calls, for balancers that poll.
+    lame_duck_seconds: float = setting("LANEMESH_LAME_DUCK_SECONDS", 0.0, low=0.0, high=60.0)
+    check_seconds: float = setting("LANEMESH_CHECK_SECONDS", 1.0, low=0.01, high=60.0)
+
+
+@dataclass(frozen=True)
+class Service:
+    """One gRPC service of a process: its full name and what adds it to a server."""
+
+    name: str
+    register: Callable[[grpc.aio.Server], None]
+
+
+class Server:
+    """The server of one process."""
+
+    def __init__(self, settings: ServerSettings, services: Sequence[Service], check: Check) -> None:
+        names = [service.name for service in services]
+        self._settings = settings
+        self.health = Health(check, names, time_out=settings.check_seconds, time_to_live=settings.check_seconds)
+        self._server = grpc.aio.server(
+            interceptors=(Telemetry(),),
+            options=_options(settings),
+            maximum_concurrent_rpcs=settings.max_concurrent,
+        )
+        for service in services:
+            service.register(self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
+        reflection.enable_server_reflection([*names, "grpc.health.v1.Health", reflection.SERVICE_NAME], self._server)
+
+    async def start(self) -> int:
+        """Listens; returns the port."""
+        try:
+            port = self._server.add_insecure_port(self._settings.listen)
+        except RuntimeError as error:
+            raise StartupError(f"LANEMESH_LISTEN={self._settings.listen}: the address cannot be bound") from error
+        await self._server.start()
+        return port
+
+    async def stop(self) -> None:
+        """Not ready → no new calls → finish what was accepted, within the grace period."""
+        self.health.drain()
+        await asyncio.sleep(self._settings.lame_duck_seconds)
+        await self._server.stop(self._settings.grace_seconds)
+
+
+async def serve(server: Server, close: Callable[[], Awaitable[None]]) -> None:
+    """Serves until a signal asks to stop, then drains and closes."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if stopping.is_set():
+            os._exit(130)
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    port = await server.start()
+    log.info("listening", extra={"port": port})
+    await stopping.wait()
+    log.info("draining")
+    await server.stop()
+    await close()
+    log.info("stopped")
+
+
+def _options(settings: ServerSettings) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", settings.max_message_bytes),
+        ("grpc.max_send_message_length", settings.max_message_bytes),
+        # A second process on the same port must fail, not share it.
+        ("grpc.so_reuseport", 0),
+        ("grpc.keepalive_time_ms", 30_000),
+        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+    ]

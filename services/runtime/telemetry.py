@@ -1,0 +1,225 @@
+"""Traces and metrics of every process. A call that is not sampled costs a header, a timer and two counters.
+
+Trace context is W3C, carried in gRPC metadata. Spans are exported over OTLP when OTEL_EXPORTER_OTLP_ENDPOINT is set;
+otherwise the exporter is never imported.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import grpc
+from prometheus_client import Counter, Gauge, Histogram
+
+from services.runtime.settings import setting
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer
+
+TRACEPARENT = "traceparent"
+
+RPCS = Counter("lanemesh_rpc_total", "Calls served, by method and status code.", ["method", "code"])
+RPC_SECONDS = Histogram(
+    "lanemesh_rpc_seconds",
+    "Time to serve a call, by method.",
+    ["method"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0),
+)
+IN_FLIGHT = Gauge("lanemesh_rpc_in_flight", "Calls being served.")
+
+
+@dataclass(frozen=True)
+class TelemetrySettings:
+    """Where spans go and how many of them."""
+
+    endpoint: str = setting("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+    sample_rate: float = setting("LANEMESH_TRACE_SAMPLE_RATE", 0.01, low=0.0, high=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The place of one call in its trace."""
+
+    trace_id: str
+    span_id: str
+    sampled: bool
+
+    def header(self) -> str:
+        """The W3C traceparent that makes this the parent of the next call."""
+        return f"00-{self.trace_id}-{self.span_id}-{'01' if self.sampled else '00'}"
+
+
+_current: ContextVar[Trace | None] = ContextVar("trace", default=None)
+# Set once by `configure`; a process without an exporter keeps None and never starts a span.
+_tracer: Tracer | None = None
+_sample_rate = 0.0
+
+
+def current() -> Trace | None:
+    """The trace of the call being served; None outside a call."""
+    return _current.get()
+
+
+def parse(header: str) -> Trace | None:
+    """A traceparent header, or None when it is not one."""
+    parts = header.split("-")
+    if len(parts) < 4 or [len(part) for part in parts[:4]] != [2, 32, 16, 2] or parts[0] == "ff":
+        return None
+    try:
+        trace, span, flags = (int(part, 16) for part in parts[1:4])
+    except ValueError:
+        return None
+    return Trace(parts[1], parts[2], bool(flags & 1)) if trace and span else None
+
+
+def fresh(sampled: bool) -> Trace:
+    """A new trace."""
+    return Trace(f"{random.getrandbits(128) or 1:032x}", f"{random.getrandbits(64) or 1:016x}", sampled)
+
+
+def outgoing() -> tuple[tuple[str, str], ...]:
+    """Metadata that carries the current trace to the next process."""
+    trace = _current.get()
+    return ((TRACEPARENT, trace.header()),) if trace else ()
+
+
+def configure(service: str, settings: TelemetrySettings) -> Callable[[], None]:
+    """Starts exporting when an endpoint is set; returns what flushes and stops it."""
+    global _tracer, _sample_rate
+    _sample_rate = settings.sample_rate
+    if not settings.endpoint:
+        return lambda: None
+    from services.runtime.exporter import start
+
+    _tracer, stop = start(service, settings.endpoint)
+    return stop
+
+
+@contextmanager
+def span(name: str, kind: str = "internal", **attributes: str | int | float | bool) -> Iterator[Trace | None]:
+    """Records the block as a span of the current trace, if that is sampled and exported."""
+    parent = _current.get()
+    if _tracer is None or parent is None or not parent.sampled:
+        yield parent
+        return
+    with _recorded(name, kind, parent) as (trace, recorded):
+        recorded.set_attributes(attributes)
+        yield trace
+
+
+@contextmanager
+def _recorded(name: str, kind: str, parent: Trace | None) -> Iterator[tuple[Trace, Span]]:
+    from services.runtime.exporter import start_span
+
+    assert _tracer is not None  # noqa: S101
+    recorded = start_span(_tracer, name, kind, parent)
+    identity = recorded.get_span_context()
+    trace = Trace(f"{identity.trace_id:032x}", f"{identity.span_id:016x}", True)
+    token = _current.set(trace)
+    try:
+        yield trace, recorded
+    except BaseException as error:
+        recorded.set_attribute("error.type", type(error).__name__)
+        raise
+    finally:
+        _current.reset(token)
+        recorded.end()
+
+
+def _incoming(metadata: Iterable[tuple[str, str | bytes]] | None) -> Trace | None:
+    for key, value in metadata or ():
+        if key == TRACEPARENT and isinstance(value, str):
+            return parse(value)
+    return None
+
+
+@contextmanager
+def _served(method: str, context: Any) -> Iterator[None]:
+    """One served call: its trace made current, its time and status counted."""
+    parent = _incoming(context.invocation_metadata())
+    sampled = parent.sampled if parent else random.random() < _sample_rate  # noqa: S311
+    started = time.perf_counter()
+    IN_FLIGHT.inc()
+    try:
+        if sampled and _tracer is not None:
+            with _recorded(method, "server", parent):
+                yield
+        else:
+            token = _current.set(parent or fresh(sampled))
+            try:
+                yield
+            finally:
+                _current.reset(token)
+    finally:
+        IN_FLIGHT.dec()
+        RPC_SECONDS.labels(method).observe(time.perf_counter() - started)
+        RPCS.labels(method, _code(context)).inc()
+
+
+def _code(context: Any) -> str:
+    if context.cancelled():
+        return "CANCELLED"
+    code = context.code()
+    if not code:
+        return "OK"
+    return code.name if isinstance(code, grpc.StatusCode) else str(code)
+
+
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+
+class Telemetry(grpc.aio.ServerInterceptor):
+    """The one interceptor: wraps each method once and keeps the wrapped handler."""
+
+    def __init__(self) -> None:
+        self._wrapped: dict[str, Handler] = {}
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler | None:
+        """Returns the handler of the method, wrapped."""
+        path = handler_call_details.method
+        wrapped = self._wrapped.get(path)
+        if wrapped is None:
+            handler = await continuation(handler_call_details)
+            # An unknown method has no handler; keeping it would let callers grow the table.
+            if handler is None:
+                return None
+            wrapped = self._wrapped[path] = _wrap(path.rpartition(".")[2], handler)
+        return wrapped
+
+
+def _wrap(method: str, handler: Handler) -> Handler:
+    codec = {
+        "request_deserializer": handler.request_deserializer,
+        "response_serializer": handler.response_serializer,
+    }
+    if handler.response_streaming:
+        inner_stream = handler.unary_stream or handler.stream_stream
+
+        async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
+            with _served(method, context):
+                async for reply in inner_stream(request, context):  # type: ignore[union-attr, misc]
+                    yield reply
+
+        make = (
+            grpc.stream_stream_rpc_method_handler if handler.request_streaming else grpc.unary_stream_rpc_method_handler
+        )
+        return make(stream, **codec)
+
+    inner = handler.unary_unary or handler.stream_unary
+
+    async def unary(request: Any, context: Any) -> Any:
+        with _served(method, context):
+            return await inner(request, context)  # type: ignore[misc]
+
+    make = grpc.stream_unary_rpc_method_handler if handler.request_streaming else grpc.unary_unary_rpc_method_handler
+    return make(unary, **codec)
