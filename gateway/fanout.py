@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 from lanemesh.v1.lane_pb2 import (
     LANE_STATUS_ERROR,
@@ -120,6 +120,5 @@ def _check(reply: RetrieveResponse, lane: str) -> None:
     """Refuses a reply that parses but cannot be one of this lane's."""
     if reply.lane != lane or reply.status == LANE_STATUS_UNSPECIFIED or reply.status not in LaneStatus.values():
         raise BadReply(f"the reply is not one of lane {lane}")
-    for evidence in reply.evidence:
-        if not evidence.document.id or not math.isfinite(evidence.score):
-            raise BadReply("a result has no document id or no finite score")
+    if not all(evidence.document.id and isfinite(evidence.score) for evidence in reply.evidence):
+        raise BadReply("a result has no document id or no finite score")

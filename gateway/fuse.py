@@ -30,15 +30,16 @@ class Fused:
     """What fusion made of the findings; `error` is the reason when it did not answer."""
 
     reply: FuseResponse
+    results: Sequence[Evidence]
     kept: Mapping[str, int]
     error: str = ""
 
     def into(self, response: SearchResponse) -> None:
         """Puts the fused part into the reply."""
+        response.results.extend(self.results)
         response.answer = self.reply.answer
         response.sentences.extend(self.reply.sentences)
         response.bibliography.extend(self.reply.bibliography)
-        response.results.extend(self.reply.results)
         response.disagreements.extend(self.reply.disagreements)
         response.missing.extend(self.reply.missing)
         response.fusion_error = self.error
@@ -60,7 +61,7 @@ class Fusion:
         """Fuses what the lanes found; without fusion the lanes' own order stands, flagged."""
         found = [outcome for outcome in outcomes if outcome.reply is not None and outcome.reply.evidence]
         if not found:
-            return Fused(_nothing(), {})
+            return Fused(_nothing(), (), {})
         if not self._enabled:
             error = Unavailable("fusion is switched off", reason="FUSION_DISABLED")
             return _own_order(found, planned.message.max_results, error)
@@ -73,7 +74,7 @@ class Fusion:
         except Exception as error:
             log.error("unexpected error of the fusion call", exc_info=error)
             return _own_order(found, planned.message.max_results, translate(error))
-        return Fused(reply, reply.report.kept)
+        return Fused(reply, reply.results, reply.report.kept)
 
     def _limit(self, planned: Planned, deadline: Deadline) -> float:
         """Fusion's part of the reserve, or what is left of all if that is less."""
@@ -107,15 +108,14 @@ def _own_order(found: Sequence[Outcome], limit: int, error: LanemeshError) -> Fu
     """Rank by rank through the lanes, the same document once."""
     reply = FuseResponse(missing=[f"Results stand in the lanes' own order, without an answer: {error.message}."])
     kept: Counter[str] = Counter()
-    seen: set[str] = set()
+    results: dict[str, Evidence] = {}
     lists = [[(outcome.lane, evidence) for evidence in outcome.reply.evidence] for outcome in found if outcome.reply]
     for rank in zip_longest(*lists):
-        for entry in rank:
-            if entry is not None and entry[1].document.id not in seen and len(reply.results) < limit:
-                lane, evidence = entry
-                seen.add(evidence.document.id)
+        for lane, evidence in filter(None, rank):
+            identity = evidence.document.id
+            if identity not in results and len(results) < limit:
+                # The lanes' replies end here, so their evidence may be marked in place.
+                evidence.lanes.append(lane)
+                results[identity] = evidence
                 kept[lane] += 1
-                result: Evidence = reply.results.add()
-                result.CopyFrom(evidence)
-                result.lanes.append(lane)
-    return Fused(reply, kept, error=error.reason)
+    return Fused(reply, list(results.values()), kept, error=error.reason)

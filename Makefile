@@ -1,0 +1,59 @@
+# Every target sets up what it needs. `make help` lists them.
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+SAMPLE ?= How many times does PaymentAdapter retry a failed charge?
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run demo test bench lint format protos lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## Install the locked dependencies into .venv
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Lanemesh needs Python 3.11 or later, this is " + sys.version.split()[0])'
+	@echo "setting up $(VENV) (once; about a minute)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@awk '/^uv==/ {on=1} on {print} on && !/\\$$/ {exit}' requirements.lock > $(VENV)/uv.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.lock
+	@$(BIN)/uv pip install --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: $(READY) ## Start the mesh with the demo corpus, answer a sample question, serve until Ctrl-C
+	@$(BIN)/lanemesh up --demo --ask "$(SAMPLE)"
+
+demo: $(READY) ## The same without staying
+	@$(BIN)/lanemesh up --demo --ask "$(SAMPLE)" --once
+
+test: $(READY) ## Run every test
+	@$(BIN)/python -m pytest
+
+bench: $(READY) ## Measure the ratios against bare grpc.aio (a few minutes)
+	@$(BIN)/lanemesh bench
+
+lint: $(READY) ## Style, types, import rules, contract and generated code
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/buf lint protos
+	@.ci/breaking
+	@.ci/generated
+
+format: $(READY) ## Format the code
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+
+protos: $(READY) ## Regenerate protos/gen from protos/lanemesh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py
+
+lock: $(READY) ## Refresh requirements.lock from pyproject.toml
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--all-extras --group dev pyproject.toml -o requirements.lock
+
+clean: ## Remove the virtual environment and caches
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
