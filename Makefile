@@ -25,10 +25,10 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 run: $(READY) ## Start the mesh with the demo corpus, answer a sample question, serve until Ctrl-C
-	@$(BIN)/lanemesh up --demo --ask "$(SAMPLE)"
+	@$(BIN)/lanemesh up --demo --project-root examples/corpus/payments --ask "$(SAMPLE)"
 
 demo: $(READY) ## The same without staying
-	@$(BIN)/lanemesh up --demo --ask "$(SAMPLE)" --once
+	@$(BIN)/lanemesh up --demo --project-root examples/corpus/payments --ask "$(SAMPLE)" --once
 
 test: $(READY) ## Run every test
 	@$(BIN)/python -m pytest

@@ -93,6 +93,10 @@ def effects(constraints: Constraints, bound: Bound) -> list[str]:
     said: list[str] = []
     if constraints.time_range in _TIME_RANGES:
         said.append(f"time_range {_TIME_RANGES[constraints.time_range]}: older documents are filtered out in each lane")
+    if constraints.HasField("published_after"):
+        said.append("published_after: earlier documents are filtered out in each lane")
+    if constraints.HasField("published_before"):
+        said.append("published_before: later documents are filtered out in each lane")
     if constraints.sources:
         said.append(f"sources {', '.join(constraints.sources)}: other sources are filtered out in each lane")
     if bound.cost_asked:

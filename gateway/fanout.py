@@ -11,6 +11,8 @@ from math import isfinite
 
 from lanemesh.v1.lane_pb2 import (
     LANE_STATUS_ERROR,
+    LANE_STATUS_OK,
+    LANE_STATUS_SKIPPED,
     LANE_STATUS_TIMEOUT,
     LANE_STATUS_UNSPECIFIED,
     LaneStatus,
@@ -29,6 +31,9 @@ from services.runtime.registry import LaneRow, Table
 from services.runtime.telemetry import span
 
 log = logging.getLogger(__name__)
+
+# What no lane can say of itself: a lane that was asked has a status, and was in the plan.
+_NOT_A_LANES = (LANE_STATUS_UNSPECIFIED, LANE_STATUS_SKIPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,7 @@ class Fanout:
             with span(f"lane {row.name}", "client", lane=row.name, budget_ms=granted_ms):
                 reply = await call(self._retrieve[row.name], question, Deadline(started + granted_ms / 1000))
             _check(reply, row.name)
-            status, reason, message = reply.status, reply.reason, reply.message
+            status, reason, message = reply.status, _reason(reply), reply.message
         except Exception as error:  # noqa: BLE001  a lane's failure is a value
             reply, status, reason, message = None, *_failure(error)
         return Outcome(
@@ -116,9 +121,16 @@ def _failure(error: Exception) -> tuple[LaneStatus.ValueType, str, str]:
     return status, known.reason, known.message
 
 
+def _reason(reply: RetrieveResponse) -> str:
+    """Empty exactly when the status is OK, as the ledger promises, even where a lane forgets it."""
+    if reply.status == LANE_STATUS_OK:
+        return ""
+    return reply.reason or LaneStatus.Name(reply.status).removeprefix("LANE_STATUS_")
+
+
 def _check(reply: RetrieveResponse, lane: str) -> None:
     """Refuses a reply that parses but cannot be one of this lane's."""
-    if reply.lane != lane or reply.status == LANE_STATUS_UNSPECIFIED or reply.status not in LaneStatus.values():
+    if reply.lane != lane or reply.status in _NOT_A_LANES or reply.status not in LaneStatus.values():
         raise BadReply(f"the reply is not one of lane {lane}")
     if not all(evidence.document.id and isfinite(evidence.score) for evidence in reply.evidence):
         raise BadReply("a result has no document id or no finite score")

@@ -140,6 +140,9 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         fused = await self._fusion.fuse(request, planned, outcomes, deadline)
         response = SearchResponse(plan=planned.message)
         fused.into(response)
+        for outcome in outcomes:
+            if outcome.lane == PREFLIGHT and outcome.reply is not None and outcome.reply.HasField("preflight"):
+                response.preflight.CopyFrom(outcome.reply.preflight)
         response.ledger.extend(ledger.rows(planned, outcomes, fused.kept))
         response.degradation = ledger.degradation(response.ledger, not fused.error)
         trace = telemetry.current()

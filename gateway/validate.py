@@ -74,6 +74,8 @@ def _period(constraints: Constraints) -> None:
         instant: Timestamp = getattr(constraints, field)
         if constraints.HasField(field) and not -62_135_596_800 <= instant.seconds <= 253_402_300_799:
             raise InvalidRequest(f"constraints.{field}", "must lie in the years 1 to 9999")
+        if not 0 <= instant.nanos < 1_000_000_000:
+            raise InvalidRequest(f"constraints.{field}", "must have nanos from 0 to 999 999 999")
     both = constraints.HasField("published_after") and constraints.HasField("published_before")
     if both and constraints.published_after.ToNanoseconds() >= constraints.published_before.ToNanoseconds():
         raise InvalidRequest("constraints.published_before", "must be later than published_after")

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 
 from services.runtime.deadline import Deadline
-from services.runtime.errors import abort, translate
+from services.runtime.errors import abort, foreseen, translate
 
 Context = grpc.aio.ServicerContext[Any, Any]
 Servicer = TypeVar("Servicer")
@@ -43,7 +43,6 @@ def guarded(
 
 async def fail(context: Context, error: Exception) -> NoReturn:
     """Ends the call with the status of any exception; what was not foreseen is logged with its traceback."""
-    known = translate(error)
-    if known is not error and not isinstance(error, TimeoutError | ConnectionError):
+    if not foreseen(error):
         log.error("unexpected error", exc_info=error)
-    await abort(context, known)
+    await abort(context, translate(error))

@@ -72,6 +72,8 @@ def open_channel(address: str, max_reply_bytes: int = 16 * 1024 * 1024) -> grpc.
         ("grpc.max_send_message_length", max_reply_bytes),
         ("grpc.keepalive_time_ms", 30_000),
         ("grpc.keepalive_timeout_ms", 10_000),
+        # A proxy of the environment has no business between the processes of a mesh.
+        ("grpc.enable_http_proxy", 0),
         # Local subchannel pooling keeps one process's back-off from another channel to the same address.
         ("grpc.use_local_subchannel_pool", 1),
     ]

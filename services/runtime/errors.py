@@ -14,12 +14,14 @@ LanemeshError
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
+
+Part = TypeVar("Part", bound=Message)
 
 DOMAIN = "lanemesh"
 DETAILS_KEY = "grpc-status-details-bin"
@@ -107,14 +109,25 @@ STATUS: dict[type[LanemeshError], grpc.StatusCode] = {
 }
 
 
+# Foreign exceptions that have a name of ours.
+FOREIGN: dict[type[Exception], tuple[type[LanemeshError], str]] = {
+    TimeoutError: (DeadlinePassed, "the deadline has passed"),
+    ConnectionError: (Unavailable, "a connection was refused or lost"),
+}
+
+
+def foreseen(error: BaseException) -> bool:
+    """Whether the error is ours or has a name of ours."""
+    return isinstance(error, (LanemeshError, *FOREIGN))
+
+
 def translate(error: BaseException) -> LanemeshError:
     """Any exception as one of ours. What is unknown keeps its text to itself: it may hold a secret."""
     if isinstance(error, LanemeshError):
         return error
-    if isinstance(error, TimeoutError):
-        return DeadlinePassed("the deadline has passed")
-    if isinstance(error, ConnectionError):
-        return Unavailable("a connection was refused or lost")
+    for foreign, (kind, message) in FOREIGN.items():
+        if isinstance(error, foreign):
+            return kind(message)
     return LanemeshError(f"an unexpected {type(error).__name__}; the log has the details")
 
 
@@ -145,31 +158,34 @@ async def abort(context: grpc.aio.ServicerContext, error: LanemeshError) -> NoRe
 
 
 def from_status(error: grpc.aio.AioRpcError) -> LanemeshError:
-    """A peer's status as one of our errors, with its reason and field when it sent them."""
-    info = _error_info(error)
+    """A peer's status as one of our errors, with its reason, field and retry hint when it sent them."""
+    info = _sent(error, error_details_pb2.ErrorInfo())
+    reason = info.reason if info and info.reason else None
     code = error.code()
     message = error.details() or code.name
     if code is grpc.StatusCode.INVALID_ARGUMENT:
         field = info.metadata["field"] if info and "field" in info.metadata else "request"
         return InvalidRequest(field, message.removeprefix(f"{field}: "))
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return DeadlinePassed(message)
+        return DeadlinePassed(message, reason=reason)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        return Overloaded(message)
+        retry = _sent(error, error_details_pb2.RetryInfo())
+        return Overloaded(message, retry_after=retry.retry_delay.ToMilliseconds() / 1000 if retry else None)
     if code is grpc.StatusCode.UNAVAILABLE:
-        return Unavailable(message)
+        return Unavailable(message, reason=reason)
     if code is grpc.StatusCode.UNIMPLEMENTED:
-        return NotImplementedHere(message)
-    return Refused(message, reason=info.reason if info else code.name)
+        return NotImplementedHere(message, reason=reason)
+    return Refused(message, reason=reason or code.name)
 
 
-def _error_info(error: grpc.aio.AioRpcError) -> error_details_pb2.ErrorInfo | None:
+def _sent(error: grpc.aio.AioRpcError, part: Part) -> Part | None:
+    """The detail of that kind which the peer sent along, if it sent one that can be read."""
     trailing: Iterable[tuple[str, str | bytes]] = error.trailing_metadata() or ()
     for key, value in trailing:
         if key == DETAILS_KEY and isinstance(value, bytes):
-            status = status_pb2.Status.FromString(value)
-            for part in status.details:
-                info = error_details_pb2.ErrorInfo()
-                if part.Unpack(info):
-                    return info
+            try:
+                if any(sent.Unpack(part) for sent in status_pb2.Status.FromString(value).details):
+                    return part
+            except DecodeError:
+                return None
     return None

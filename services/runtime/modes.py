@@ -20,4 +20,5 @@ def name_of(mode: int) -> str:
     try:
         return _MODES[mode]  # type: ignore[index]
     except KeyError:
-        raise InvalidRequest("mode", f"unknown value {mode}; expected one of {', '.join(_MODES.values())}") from None
+        names = ", ".join(dict.fromkeys(_MODES.values()))
+        raise InvalidRequest("mode", f"unknown value {mode}; expected one of {names}") from None

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import uvloop
 from prometheus_client import start_http_server
@@ -33,7 +34,7 @@ class ProcessSettings:
 
     config: Path | None = setting("LANEMESH_CONFIG", None)
     lanes: tuple[str, ...] = setting("LANEMESH_LANES", ())
-    log_level: str = setting("LANEMESH_LOG_LEVEL", "INFO")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting("LANEMESH_LOG_LEVEL", "INFO")
     metrics_port: int = setting("LANEMESH_METRICS_PORT", 0, low=0, high=65_535)
 
 
@@ -56,11 +57,18 @@ async def _run(name: str, build: Build, environment: Environment) -> None:
     settings = load(ProcessSettings, environment)
     logs.configure(name, settings.log_level)
     stop_telemetry = telemetry.configure(name, load(TelemetrySettings, environment))
-    if settings.metrics_port:
-        start_http_server(settings.metrics_port, addr="127.0.0.1")
+    _expose_metrics(settings.metrics_port)
     server, close = await build(read_table(settings), environment)
     # What start-up allocated lives as long as the process: keep the collector from walking it at every query.
     gc.collect()
     gc.freeze()
     await serve(server, close)
     await asyncio.to_thread(stop_telemetry)
+
+
+def _expose_metrics(port: int) -> None:
+    if port:
+        try:
+            start_http_server(port, addr="127.0.0.1")
+        except OSError as error:
+            raise StartupError(f"LANEMESH_METRICS_PORT={port}: the port cannot be bound") from error

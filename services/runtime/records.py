@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from google.protobuf.timestamp_pb2 import Timestamp
 from lanemesh.v1.evidence_pb2 import Document
 from lanemesh.v1.index_pb2 import Entity, Relation
 
@@ -20,6 +21,7 @@ _LABEL_CHARACTERS = 64
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 # The range of google.protobuf.Timestamp: years 1 to 9999.
 _SECONDS = (-62_135_596_800, 253_402_300_799)
+_NANOS = 1_000_000_000
 
 
 def check(record: Document | Entity | Relation) -> None:
@@ -46,8 +48,12 @@ def _document(document: Document) -> None:
     _lists("document", document, ("tags", "access_labels", "attributes"))
     if document.language and not _LANGUAGE.fullmatch(document.language):
         raise InvalidRequest("document.language", f"{document.language[:40]!r} is not a BCP 47 tag")
-    if document.HasField("published_at") and not _SECONDS[0] <= document.published_at.seconds <= _SECONDS[1]:
+    if document.HasField("published_at") and not _is_time(document.published_at):
         raise InvalidRequest("document.published_at", "must lie in the years 1 to 9999")
+
+
+def _is_time(time: Timestamp) -> bool:
+    return _SECONDS[0] <= time.seconds <= _SECONDS[1] and 0 <= time.nanos < _NANOS
 
 
 def _entity(entity: Entity) -> None:

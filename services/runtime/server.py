@@ -87,12 +87,14 @@ async def serve(server: Server, close: Callable[[], Awaitable[None]]) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
-    port = await server.start()
-    log.info("listening", extra={"port": port})
-    await stopping.wait()
-    log.info("draining")
-    await server.stop()
-    await close()
+    try:
+        port = await server.start()
+        log.info("listening", extra={"port": port})
+        await stopping.wait()
+        log.info("draining")
+        await server.stop()
+    finally:
+        await close()
     log.info("stopped")
 
 

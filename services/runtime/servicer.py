@@ -66,6 +66,7 @@ class LaneServicer(lane_pb2_grpc.LaneServiceServicer):
                     await self._lane.retrieve(request, reply)
         except (TimeoutError, DeadlinePassed):
             _cut_short(reply)
+        reply.total_found = max(reply.total_found, len(reply.evidence))
         if reply.status == LANE_STATUS_UNSPECIFIED:
             reply.status = LANE_STATUS_OK if reply.evidence else LANE_STATUS_EMPTY
         if reply.status == LANE_STATUS_EMPTY:
@@ -78,7 +79,6 @@ def _cut_short(reply: RetrieveResponse) -> None:
     reply.status = LANE_STATUS_PARTIAL if found else LANE_STATUS_TIMEOUT
     reply.reason = "DEADLINE_EXCEEDED"
     reply.message = f"the deadline cut the search short after {found} results"
-    reply.total_found = max(reply.total_found, found)
 
 
 def _validate(request: RetrieveRequest) -> None:

@@ -78,5 +78,13 @@ def _number(raw: str, kind: type[int] | type[float], low: float | None, high: fl
         raise ValueError("expected a whole number" if kind is int else "expected a number") from None
     # Written so that NaN fails the test as well.
     if not (low is None or value >= low) or not (high is None or value <= high) or value != value:
-        raise ValueError(f"expected {low} to {high}")
+        raise ValueError(f"expected {_range(low, high)}")
     return value
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if low is not None and high is not None:
+        return f"{low} to {high}"
+    if low is not None:
+        return f"at least {low}"
+    return "a number" if high is None else f"at most {high}"

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 
 from services.runtime.errors import StartupError
+
+Check = Callable[..., Awaitable[health_pb2.HealthCheckResponse | None]]
 
 EXIT_STARTUP = 2
 LOG_LINES = 5
@@ -96,7 +98,8 @@ class Child:
         process = self._process
         if process is None or process.returncode is not None:
             return
-        process.terminate()
+        with suppress(ProcessLookupError):
+            process.terminate()
         try:
             async with asyncio.timeout(self._patience.grace):
                 await process.wait()
@@ -110,13 +113,18 @@ class Child:
         self._stopping.set()
         if self._process is not None and self._process.returncode is None:
             # The child leads a session, hence a process group, of its own.
-            os.killpg(self._process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     async def ready(self) -> None:
         """Waits until the program says that it serves."""
         async with grpc.aio.insecure_channel(self.program.address, options=_PROBE) as channel:
-            stub = health_pb2_grpc.HealthStub(channel)
-            while not await _serving(stub):
+            check: Check = channel.unary_unary(
+                "/grpc.health.v1.Health/Check",
+                request_serializer=health_pb2.HealthCheckRequest.SerializeToString,
+                response_deserializer=health_pb2.HealthCheckResponse.FromString,
+            )
+            while not await _serving(check):  # noqa: ASYNC110 - another process has no event to wait for
                 await asyncio.sleep(0.02)
 
     def last_words(self) -> str:
@@ -156,12 +164,12 @@ _PROBE = [
 ]
 
 
-async def _serving(stub: health_pb2_grpc.HealthStub) -> bool:
+async def _serving(check: Check) -> bool:
     try:
-        reply = await stub.Check(health_pb2.HealthCheckRequest(), timeout=1.0)  # type: ignore[misc]
+        reply = await check(health_pb2.HealthCheckRequest(), timeout=1.0)
     except grpc.aio.AioRpcError:
         return False
-    return bool(reply is not None and reply.status == health_pb2.HealthCheckResponse.SERVING)
+    return reply is not None and reply.status == health_pb2.HealthCheckResponse.SERVING
 
 
 def _tied(command: Sequence[str]) -> list[str]:
@@ -198,7 +206,6 @@ class Supervisor:
 
     async def start(self) -> None:
         """Starts every program at once and returns when all of them are ready."""
-        check_ports([child.program for child in self.children.values()])
         self._logs.mkdir(parents=True, exist_ok=True)
         for child in self.children.values():
             _rotate(child.log)
@@ -209,10 +216,11 @@ class Supervisor:
             async with asyncio.timeout(self._patience.start):
                 await asyncio.gather(*waits)
         except TimeoutError:
-            late = [child for wait, child in waits.items() if not wait.done() or wait.cancelled()]
+            late = [child for wait, child in waits.items() if wait.cancelled()]
+            for child in late:
+                self._report(child.last_words())
             names = ", ".join(child.program.name for child in late)
-            words = "\n".join(child.last_words() for child in late)
-            raise StartupError(f"not ready after {self._patience.start:.0f} s: {names}\n{words}") from None
+            raise StartupError(f"not ready after {self._patience.start:.0f} s: {names}") from None
         finally:
             for wait in waits:
                 wait.cancel()
@@ -241,32 +249,14 @@ class Supervisor:
         try:
             await asyncio.wait((ready, refused), return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
-                raise StartupError(f"{child.program.name} refused to start\n{child.last_words()}")
+                self._report(child.last_words())
+                raise StartupError(f"{child.program.name} refused to start; its log is {child.log}")
             await ready
         finally:
             ready.cancel()
             refused.cancel()
             await asyncio.gather(ready, refused, return_exceptions=True)
         self._report(f"{child.program.name:<10} ready at {child.program.address}, {time.monotonic() - begun:.1f} s")
-
-
-def check_ports(programs: Sequence[Program]) -> None:
-    """StartupError naming every port that somebody else holds."""
-    taken = [f"port {program.port} ({program.name})" for program in programs if _held(program.host, program.port)]
-    if taken:
-        verb = "is" if len(taken) == 1 else "are"
-        raise StartupError(f"{', '.join(taken)} {verb} taken; choose another with --port-base")
-
-
-def _held(host: str, port: int) -> bool:
-    with socket.socket() as probe:
-        # As servers do, so that connections of an earlier mesh that linger do not count.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return True
-    return False
 
 
 def _rotate(log: Path) -> None:

@@ -7,9 +7,11 @@ otherwise the exporter is never imported.
 from __future__ import annotations
 
 import random
+import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from asyncio import CancelledError
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
 TRACEPARENT = "traceparent"
+# Version, trace id, span id, flags, and what later versions may add.
+_HEADER = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 
 RPCS = Counter("lanemesh_rpc_total", "Calls served, by method and status code.", ["method", "code"])
 RPC_SECONDS = Histogram(
@@ -68,14 +72,13 @@ def current() -> Trace | None:
 
 def parse(header: str) -> Trace | None:
     """A traceparent header, or None when it is not one."""
-    parts = header.split("-")
-    if len(parts) < 4 or [len(part) for part in parts[:4]] != [2, 32, 16, 2] or parts[0] == "ff":
+    found = _HEADER.fullmatch(header)
+    if found is None:
         return None
-    try:
-        trace, span, flags = (int(part, 16) for part in parts[1:4])
-    except ValueError:
+    version, trace, span, flags, rest = found.groups()
+    if version == "ff" or (version == "00" and rest) or not int(trace, 16) or not int(span, 16):
         return None
-    return Trace(parts[1], parts[2], bool(flags & 1)) if trace and span else None
+    return Trace(trace, span, bool(int(flags, 16) & 1))
 
 
 def fresh(sampled: bool) -> Trace:
@@ -121,15 +124,25 @@ def _recorded(name: str, kind: str, parent: Trace | None) -> Iterator[tuple[Trac
     recorded = start_span(_tracer, name, kind, parent)
     identity = recorded.get_span_context()
     trace = Trace(f"{identity.trace_id:032x}", f"{identity.span_id:016x}", True)
-    token = _current.set(trace)
     try:
-        yield trace, recorded
+        with _made_current(trace):
+            yield trace, recorded
     except BaseException as error:
         recorded.set_attribute("error.type", type(error).__name__)
         raise
     finally:
-        _current.reset(token)
         recorded.end()
+
+
+@contextmanager
+def _made_current(trace: Trace) -> Iterator[None]:
+    before = _current.get()
+    _current.set(trace)
+    try:
+        yield
+    finally:
+        # Not reset(token): a stream that its caller left is closed in another context than it ran in.
+        _current.set(before)
 
 
 def _incoming(metadata: Iterable[tuple[str, str | bytes]] | None) -> Trace | None:
@@ -144,6 +157,7 @@ def _served(method: str, context: Any) -> Iterator[None]:
     """One served call: its trace made current, its time and status counted."""
     parent = _incoming(context.invocation_metadata())
     sampled = parent.sampled if parent else random.random() < _sample_rate  # noqa: S311
+    failure: BaseException | None = None
     started = time.perf_counter()
     IN_FLIGHT.inc()
     try:
@@ -151,23 +165,24 @@ def _served(method: str, context: Any) -> Iterator[None]:
             with _recorded(method, "server", parent):
                 yield
         else:
-            token = _current.set(parent or fresh(sampled))
-            try:
+            with _made_current(parent or fresh(sampled)):
                 yield
-            finally:
-                _current.reset(token)
+    except BaseException as error:
+        failure = error
+        raise
     finally:
         IN_FLIGHT.dec()
         RPC_SECONDS.labels(method).observe(time.perf_counter() - started)
-        RPCS.labels(method, _code(context)).inc()
+        RPCS.labels(method, _code(context, failure)).inc()
 
 
-def _code(context: Any) -> str:
-    if context.cancelled():
+def _code(context: Any, failure: BaseException | None) -> str:
+    # The context of a call that was cancelled, or whose handler failed, still says OK.
+    if isinstance(failure, CancelledError | GeneratorExit):
         return "CANCELLED"
     code = context.code()
     if not code:
-        return "OK"
+        return "UNKNOWN" if failure else "OK"
     return code.name if isinstance(code, grpc.StatusCode) else str(code)
 
 
@@ -203,12 +218,15 @@ def _wrap(method: str, handler: Handler) -> Handler:
         "response_serializer": handler.response_serializer,
     }
     if handler.response_streaming:
-        inner_stream = handler.unary_stream or handler.stream_stream
+        # grpc's types know only plain iterators; every handler of ours, and of grpc's own services, is a generator.
+        inner_stream: Callable[[Any, Any], AsyncGenerator[Any, None]]
+        inner_stream = handler.unary_stream or handler.stream_stream  # type: ignore[assignment]
 
         async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
             with _served(method, context):
-                async for reply in inner_stream(request, context):  # type: ignore[union-attr, misc]
-                    yield reply
+                async with aclosing(inner_stream(request, context)) as replies:
+                    async for reply in replies:
+                        yield reply
 
         make = (
             grpc.stream_stream_rpc_method_handler if handler.request_streaming else grpc.unary_stream_rpc_method_handler

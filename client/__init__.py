@@ -1,0 +1,1 @@
+"""The mesh for internal callers: a Python client and the `lanemesh` command."""

@@ -1,0 +1,129 @@
+"""`lanemesh up`: the whole mesh on this machine, until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from client import ingest, options, page, reading
+from client.mesh import DEFAULT_ADDRESS, Mesh
+from client.output import fail, new_console
+from services.runtime import dev
+from services.runtime.errors import InvalidRequest, LanemeshError, StartupError
+from services.runtime.registry import Table, load_table
+from services.runtime.settings import load
+from services.runtime.supervise import Supervisor
+
+CORPUS = Path(__file__).parents[1] / "examples" / "corpus"
+HIGHEST_PORT = 65_535
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """The options of the subcommand."""
+    parser.add_argument(
+        "--lanes", metavar="A,B", type=options.words, help="start these lanes (default: the lane table)"
+    )
+    parser.add_argument("--port-base", metavar="N", type=int, help="the gateway's port; the others follow it")
+    parser.add_argument("--project-root", metavar="DIR", type=Path, help="what the local lane reads (default: here)")
+    parser.add_argument("--demo", action="store_true", help="ingest the demo corpus after the start")
+    parser.add_argument("--ask", metavar="QUERY", help="ask this after the start")
+    parser.add_argument("--once", action="store_true", help="stop after that instead of serving")
+
+
+async def run(arguments: argparse.Namespace) -> int:
+    """Starts the mesh and stays with it."""
+    settings = _settings(arguments)
+    table = _table(settings)
+    if arguments.demo and not CORPUS.is_dir():
+        raise InvalidRequest("demo", "the demo corpus is part of a checkout and is not here")
+    console = new_console()
+    with dev.sole_use(settings.home):
+        stages = dev.stages(table, settings, os.environ)
+        supervisor = Supervisor(stages, settings.home / "logs", lambda line: console.print(Text(line)))
+        session = _Session(console, supervisor, arguments)
+        await dev.run(supervisor, session)
+        return session.code
+
+
+class _Session:
+    """What happens once the mesh is up; `code` is the exit code it leads to."""
+
+    def __init__(self, console: Console, supervisor: Supervisor, arguments: argparse.Namespace) -> None:
+        self.code = 0
+        self._console = console
+        self._children = supervisor.children
+        self._address = self._children["gateway"].program.address
+        self._arguments = arguments
+
+    async def __call__(self) -> bool:
+        """Greets, ingests, asks; returns whether to go on serving."""
+        self._greet()
+        try:
+            async with Mesh(self._address) as mesh:
+                if self._arguments.demo:
+                    await self._ingest(mesh)
+                if self._arguments.ask is not None:
+                    await self._ask(mesh)
+        except LanemeshError as error:
+            self.code = fail(error, as_json=False)
+        if self._arguments.once:
+            return False
+        self.code = 0
+        self._console.print(Text("\nserving until Ctrl-C", "dim"))
+        return True
+
+    def _greet(self) -> None:
+        where = "" if self._address == DEFAULT_ADDRESS else f"LANEMESH_GATEWAY={self._address} "
+        lines = (
+            f"\nThe mesh is up: {len(self._children)} processes, gateway at {self._address}.",
+            f'  ask     {where}lanemesh ask "How does OrderService connect to PaymentGateway?"',
+            f"  ingest  {where}lanemesh ingest PATH",
+            f"  lanes   {where}lanemesh lanes",
+            f"  logs    {self._children['gateway'].log.parent}",
+        )
+        for line in lines:
+            self._console.print(Text(line), soft_wrap=True)
+
+    async def _ingest(self, mesh: Mesh) -> None:
+        summary = await ingest.ingest(mesh, reading.read(reading.find([str(CORPUS)])))
+        unkept = f"; {summary.unkept} are of a kind no running lane keeps" if summary.unkept else ""
+        self._console.print(Text(f"\ndemo corpus: {summary.acknowledged} of {summary.received} records stored{unkept}"))
+        if summary.failures:
+            first = summary.failures[0]
+            raise LanemeshError(f"{len(summary.failures)} failures, the first in {first['file']}: {first['message']}")
+
+    async def _ask(self, mesh: Mesh) -> None:
+        self._console.print(Text(f"\n> {self._arguments.ask}\n", "bold"))
+        page.show(self._console, await mesh.search(self._arguments.ask))
+
+
+def _settings(arguments: argparse.Namespace) -> dev.DevSettings:
+    settings = load(dev.DevSettings, os.environ)
+    told: dict[str, Any] = {
+        "lanes": None if arguments.lanes is None else tuple(arguments.lanes),
+        "port_base": arguments.port_base,
+        "project_root": arguments.project_root,
+    }
+    settings = replace(settings, **{name: value for name, value in told.items() if value is not None})
+    if not settings.project_root.is_dir():
+        raise InvalidRequest("project_root", f"{settings.project_root} is not a folder")
+    return settings
+
+
+def _table(settings: dev.DevSettings) -> Table:
+    table = load_table(settings.config)
+    try:
+        table = table.only(set(settings.lanes)) if settings.lanes else table
+    except StartupError as error:
+        raise InvalidRequest("lanes", error.message) from None
+    ports = [table.gateway_port, table.fusion.port, *(lane.port for lane in table.enabled())]
+    highest = HIGHEST_PORT - max(ports)
+    if not 1 <= settings.port_base <= highest:
+        raise InvalidRequest("port_base", f"expected 1 to {highest}")
+    return table

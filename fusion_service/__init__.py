@@ -1,0 +1,1 @@
+"""Many lanes' findings into one ranked, cited answer: pure functions behind one gRPC service."""

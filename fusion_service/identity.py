@@ -1,0 +1,137 @@
+"""The same document seen by several lanes is one document: same id, same canonical URL or same content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import NamedTuple
+
+from lanemesh.v1.evidence_pb2 import Evidence
+from lanemesh.v1.fusion_pb2 import LaneFindings
+
+from fusion_service.urls import canonical_url
+
+# Whole contents are compared only between documents that open with the same words.
+_OPENING_WORDS = 8
+
+
+class Sighting(NamedTuple):
+    """One piece of evidence as one lane returned it."""
+
+    lane: str
+    evidence: Evidence
+    content: str
+
+
+@dataclass(slots=True)
+class Found:
+    """One document with every sighting of it."""
+
+    id: str
+    # Best rank by lane, from 1, lanes in the order they were given.
+    ranks: dict[str, int]
+    # In lane order, then rank order.
+    sightings: list[Sighting]
+    # The sighting whose document is the most complete.
+    best: Sighting
+
+
+def distinct(lanes: Sequence[LaneFindings]) -> list[Found]:
+    """The documents behind all evidence. The caller fixes the order of lanes; the result follows it."""
+    sightings = _sightings(lanes)
+    parents = list(range(len(sightings)))
+    for one, other in _matches(sightings):
+        _unite(parents, one, other)
+    found: dict[int, Found] = {}
+    last: dict[str, int] = {}
+    for index, sighting in enumerate(sightings):
+        root = _root(parents, index)
+        document = found.get(root)
+        if document is None:
+            document = found[root] = Found("", {}, [], sighting)
+        document.sightings.append(sighting)
+        lane = sighting.lane
+        if lane not in document.ranks:
+            document.ranks[lane] = last[lane] = last.get(lane, 0) + 1
+    for document in found.values():
+        _represent(document)
+    return list(found.values())
+
+
+def _sightings(lanes: Sequence[LaneFindings]) -> list[Sighting]:
+    """All evidence that says anything: a document with neither content, id, URL nor title is none."""
+    sightings = []
+    for findings in lanes:
+        lane = findings.lane
+        for evidence in findings.evidence:
+            document = evidence.document
+            content = document.content
+            if content or document.id or document.url or document.title:
+                sightings.append(Sighting(lane, evidence, content))
+    return sightings
+
+
+def _matches(sightings: Sequence[Sighting]) -> Iterator[tuple[int, int]]:
+    """Pairs that share an id, a canonical URL or a content; empty fields match nothing."""
+    ids: dict[str, int] = {}
+    urls: dict[str, int] = {}
+    openings: dict[tuple[str, ...], int] = {}
+    contents: dict[str, int] = {}
+    compared: set[int] = set()
+    for index, (_, evidence, content) in enumerate(sightings):
+        document = evidence.document
+        if (identity := document.id) and (other := ids.setdefault(identity, index)) != index:
+            yield index, other
+        if (url := canonical_url(document.url)) and (other := urls.setdefault(url, index)) != index:
+            yield index, other
+        opening = tuple(content.split(None, _OPENING_WORDS)[:_OPENING_WORDS])
+        if not opening:
+            continue
+        first = openings.setdefault(opening, index)
+        if first != index:
+            if first not in compared:
+                compared.add(first)
+                contents.setdefault(_normal(sightings[first].content), first)
+            if (other := contents.setdefault(_normal(content), index)) != index:
+                yield index, other
+
+
+def _normal(content: str) -> str:
+    return " ".join(content.split())
+
+
+def _root(parents: list[int], index: int) -> int:
+    while parents[index] != index:
+        parents[index] = index = parents[parents[index]]
+    return index
+
+
+def _unite(parents: list[int], one: int, other: int) -> None:
+    """The earlier sighting becomes the root, so groups stand in order of first sighting."""
+    low, high = sorted((_root(parents, one), _root(parents, other)))
+    parents[high] = low
+
+
+def _represent(found: Found) -> None:
+    """Chooses the most complete sighting, and the identity: its own, else another's, else one derived from it."""
+    if len(found.sightings) > 1:
+        found.best = max(found.sightings, key=_completeness)
+    found.id = found.best.evidence.document.id
+    if not found.id:
+        given = (sighting.evidence.document.id for sighting in found.sightings)
+        found.id = next(filter(None, given), "") or _derived_id(found.best, found.ranks[found.best.lane])
+
+
+def _completeness(sighting: Sighting) -> tuple[bool, int, int, bool]:
+    """Real before simulated, then the most text, the most fields, the fresher; `max` keeps the first of equals."""
+    evidence = sighting.evidence
+    fields = len(evidence.document.ListFields())
+    return not evidence.simulated, len(sighting.content), fields, not evidence.stale
+
+
+def _derived_id(sighting: Sighting, rank: int) -> str:
+    """An identity for a document that came without one, from what it is known by."""
+    document = sighting.evidence.document
+    key = canonical_url(document.url) or _normal(sighting.content) or f"{sighting.lane} {rank} {document.title}"
+    return f"sha256:{sha256(key.encode()).hexdigest()}"

@@ -1,0 +1,118 @@
+"""The order of documents, and the arithmetic behind it written into the evidence that is returned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from lanemesh.v1.evidence_pb2 import Evidence, Span
+
+from fusion_service.identity import Found, Sighting
+from fusion_service.rrf import reciprocal, rrf
+
+# Without policy factors nothing bends the fused score.
+_MULTIPLIER = 1.0
+# What a lane leaves to fusion and to streams; a lane that fills it is not believed.
+_NOT_THE_LANES = ("lanes", "components", "corroborated_by", "superseded_by", "finality")
+# Years 1 to 9999, all that a Timestamp may say.
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
+
+
+@dataclass(slots=True)
+class Ranked:
+    """A document and its score."""
+
+    found: Found
+    rrf: float
+    score: float
+
+
+def rank(found: Iterable[Found], weights: Mapping[str, float], k: float) -> list[Ranked]:
+    """All documents, best first; equal scores by best rank, then by id."""
+    ranked = []
+    for document in found:
+        value = rrf(document.ranks, weights, k)
+        ranked.append(Ranked(document, value, value * _MULTIPLIER))
+    ranked.sort(key=_order)
+    return ranked
+
+
+def _order(ranked: Ranked) -> tuple[float, int, str]:
+    return -ranked.score, min(ranked.found.ranks.values()), ranked.found.id
+
+
+def write(ranked: Ranked, weights: Mapping[str, float], k: float, target: Evidence) -> None:
+    """Fills `target`, an empty message, with the document's most complete sighting and how its place was computed."""
+    found = ranked.found
+    target.CopyFrom(found.best.evidence)
+    for field in _NOT_THE_LANES:
+        target.ClearField(field)  # type: ignore[arg-type]
+    target.document.id = found.id
+    target.score = ranked.score
+    target.lanes.extend(found.ranks)
+    if len(found.sightings) > 1:
+        _gather(found.sightings, target)
+    _components(ranked, weights, k, target)
+    _sanitise(target, len(found.best.content))
+
+
+def _components(ranked: Ranked, weights: Mapping[str, float], k: float, target: Evidence) -> None:
+    components = target.components
+    components.rrf = ranked.rrf
+    components.multiplier = _MULTIPLIER
+    components.score = ranked.score
+    for lane, place in ranked.found.ranks.items():
+        weight = weights.get(lane, 1.0)
+        lane_score = next(s.evidence.score for s in ranked.found.sightings if s.lane == lane)
+        components.contributions.add(
+            lane=lane,
+            rank=place,
+            weight=weight,
+            k=k,
+            value=reciprocal(weight, k, place),
+            lane_score=lane_score if isfinite(lane_score) else 0.0,
+        )
+
+
+def _gather(sightings: Sequence[Sighting], target: Evidence) -> None:
+    """What the other sightings add: providers, entities, scope, the highest confidence, a detail if there is none."""
+    evidence = [sighting.evidence for sighting in sightings]
+    for name in ("providers", "entities", "scope"):
+        values = dict.fromkeys(value for one in evidence for value in getattr(one, name))
+        field = getattr(target, name)
+        del field[:]
+        field.extend(values)
+    target.confidence = max(_within(one.confidence, 0.0, 1.0) for one in evidence)
+    if target.WhichOneof("detail") is None:
+        for one in evidence:
+            if (detail := one.WhichOneof("detail")) is not None:
+                getattr(target, detail).CopyFrom(getattr(one, detail))
+                break
+
+
+def _sanitise(target: Evidence, length: int) -> None:
+    """Drops figures no reader could use: what is not a number, spans outside the content, impossible times."""
+    target.confidence = _within(target.confidence, 0.0, 1.0)
+    target.provider_adjustment = _within(target.provider_adjustment, -1.0, 1.0)
+    if target.HasField("passage") and not _holds(target.passage, length):
+        target.ClearField("passage")
+    if not all(_holds(span, length) for span in target.other_passages):
+        held = [span for span in target.other_passages if _holds(span, length)]
+        target.ClearField("other_passages")
+        target.other_passages.extend(held)
+    if target.document.HasField("published_at") and not _possible(target.document.published_at):
+        target.document.ClearField("published_at")
+
+
+def _within(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high) if isfinite(value) else 0.0
+
+
+def _holds(span: Span, length: int) -> bool:
+    return 0 <= span.start <= span.end <= length
+
+
+def _possible(time: Timestamp) -> bool:
+    return _FIRST_SECOND <= time.seconds <= _LAST_SECOND and 0 <= time.nanos < 1_000_000_000

@@ -1,0 +1,111 @@
+"""The keyword lane: checks what it is given, asks its engine, and turns hits into evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanemesh.v1.index_pb2 import DeleteRequest, RecordFailure, StatsResponse, UpsertRequest
+from lanemesh.v1.lane_pb2 import Filters, RetrieveRequest, RetrieveResponse
+
+from services.keyword.engine import Engine, Found
+from services.keyword.records import refusal
+from services.keyword.sqlite_fts import SqliteEngine
+from services.runtime.errors import InvalidRequest
+from services.runtime.settings import load, setting
+
+LONGEST_QUERY = 10_000
+MOST_RESULTS = 100
+MOST_PROJECTS = 1_000
+WORDS_IN_MESSAGE = 12
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordSettings:
+    """Where the embedded index lives and how many searches run at once."""
+
+    home: Path = setting("LANEMESH_HOME", Path("~/.lanemesh").expanduser())
+    readers: int = setting("LANEMESH_KEYWORD_READERS", 4, low=1, high=32)
+    count_limit: int = setting("LANEMESH_KEYWORD_COUNT_LIMIT", 1_000, low=1, high=1_000_000)
+    lock_wait_ms: int = setting("LANEMESH_KEYWORD_LOCK_WAIT_MS", 1_000, low=0, high=60_000)
+
+
+class KeywordLane:
+    """Finds documents by their words."""
+
+    keeps = frozenset({"document"})
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def retrieve(self, request: RetrieveRequest, reply: RetrieveResponse) -> None:
+        """Fills the reply with the best matching documents, or says what was looked for in vain."""
+        _validate(request)
+        found = await self._engine.search(request.query, request.filters, request.max_results)
+        reply.engine = self._engine.name
+        reply.total_found = max(found.total, len(found.hits))
+        for hit in found.hits:
+            evidence = reply.evidence.add(score=hit.score, kind="document", passage=hit.passage)
+            evidence.document.CopyFrom(hit.document)
+        if not found.hits:
+            reply.reason = "NO_MATCH"
+            reply.message = _in_vain(found, request.filters)
+
+    async def upsert(self, records: Sequence[UpsertRequest]) -> Sequence[RecordFailure]:
+        """Stores the sound documents of a batch in one transaction; returns the others with their faults."""
+        failures: list[RecordFailure] = []
+        documents = []
+        for record in records:
+            failure = refusal(record)
+            if failure is not None:
+                failures.append(failure)
+            elif record.WhichOneof("record") in self.keeps:
+                documents.append(record.document)
+        if documents:
+            await self._engine.upsert(documents)
+        return failures
+
+    async def delete(self, request: DeleteRequest) -> int:
+        """Deletes documents by id; returns how many existed."""
+        return await self._engine.delete(request.document_ids)
+
+    async def stats(self, access_labels: Sequence[str]) -> StatsResponse:
+        """Counts the documents these labels open."""
+        return await self._engine.stats(access_labels)
+
+    async def check(self) -> None:
+        """Returns when a search would be answered now."""
+        await self._engine.check()
+
+    async def close(self) -> None:
+        """Closes the engine."""
+        await self._engine.close()
+
+
+async def open_lane(environment: Mapping[str, str]) -> KeywordLane:
+    """The lane over its embedded index, which is created on first use."""
+    settings = load(KeywordSettings, environment)
+    path = settings.home / "data" / "keyword.sqlite3"
+    engine = await SqliteEngine.open(
+        path, readers=settings.readers, count_limit=settings.count_limit, lock_wait=settings.lock_wait_ms / 1_000
+    )
+    return KeywordLane(engine)
+
+
+def _validate(request: RetrieveRequest) -> None:
+    if not 1 <= len(request.query) <= LONGEST_QUERY:
+        raise InvalidRequest("query", f"expected 1 to {LONGEST_QUERY} characters, got {len(request.query)}")
+    if not 1 <= request.max_results <= MOST_RESULTS:
+        raise InvalidRequest("max_results", f"expected 1 to {MOST_RESULTS}, got {request.max_results}")
+    if len(request.filters.projects) > MOST_PROJECTS:
+        raise InvalidRequest("filters.projects", f"expected at most {MOST_PROJECTS}")
+
+
+def _in_vain(found: Found, filters: Filters) -> str:
+    if not found.words:
+        return "The query holds no word to look for."
+    words = ", ".join(found.words[:WORDS_IN_MESSAGE]) + (", …" if len(found.words) > WORDS_IN_MESSAGE else "")
+    narrowed = [field.name for field, _ in filters.ListFields() if field.name != "access_labels"]
+    within = f" within the filters {', '.join(narrowed)}" if narrowed else ""
+    return f"No document contains any of: {words}{within}."

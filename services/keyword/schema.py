@@ -1,0 +1,93 @@
+"""The tables of the embedded index, their version, and how a connection to them is opened."""
+
+# ruff: noqa: S608 - statements are made of constants and bind marks; what a caller sent is always a bound value.
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from services.keyword.rows import COLUMNS
+from services.keyword.sqlite_errors import refusing_to_start
+from services.runtime.errors import StartupError
+
+VERSION = 1
+# Weights of title, content and summary in bm25; measured on SciFact and Cranfield, where 3 to 5 for titles are alike.
+RANK = "bm25(4.0, 1.0, 1.0)"
+# Page cache of one connection.
+CACHE_KIB = 8_192
+# Pages of the write-ahead log, 16 MiB in all, before they are copied into the index: fewer, larger copies.
+CHECKPOINT_PAGES = 4_096
+
+_COLUMNS = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+_FOLDING = "unicode61 remove_diacritics 2"
+_ADD = "(rowid, title, content, summary) VALUES (new.number, new.title, new.content, new.summary);"
+_REMOVE = "rowid, title, content, summary) VALUES ('delete', old.number, old.title, old.content, old.summary);"
+_ADD_BOTH = f"INSERT INTO search{_ADD} INSERT INTO words{_ADD}"
+_REMOVE_BOTH = f"INSERT INTO search(search, {_REMOVE} INSERT INTO words(words, {_REMOVE}"
+_UNMARK = "DELETE FROM tags WHERE document = old.number; DELETE FROM labels WHERE document = old.number;"
+
+# `search` holds stems for ranking; `words` the words as written, without positions, against which typos are corrected.
+STATEMENTS = (
+    f"CREATE TABLE documents (number INTEGER PRIMARY KEY, {_COLUMNS})",
+    "CREATE TABLE tags (document INTEGER, tag TEXT, PRIMARY KEY (document, tag)) WITHOUT ROWID",
+    "CREATE TABLE labels (document INTEGER, label TEXT, PRIMARY KEY (document, label)) WITHOUT ROWID",
+    "CREATE TABLE state (generation INTEGER NOT NULL)",
+    "INSERT INTO state VALUES (0)",
+    f"""CREATE VIRTUAL TABLE search USING fts5(title, content, summary,
+        content='documents', content_rowid='number', tokenize='porter {_FOLDING}')""",
+    f"""CREATE VIRTUAL TABLE words USING fts5(title, content, summary,
+        content='documents', content_rowid='number', tokenize='{_FOLDING}', detail=none, columnsize=0)""",
+    "CREATE VIRTUAL TABLE vocabulary USING fts5vocab('words', 'row')",
+    f"INSERT INTO search(search, rank) VALUES ('rank', '{RANK}')",
+    f"CREATE TRIGGER added AFTER INSERT ON documents BEGIN {_ADD_BOTH} END",
+    f"CREATE TRIGGER removed AFTER DELETE ON documents BEGIN {_REMOVE_BOTH} {_UNMARK} END",
+    f"CREATE TRIGGER changed AFTER UPDATE ON documents BEGIN {_UNMARK} END",
+    f"""CREATE TRIGGER reworded AFTER UPDATE ON documents
+        WHEN (old.title, old.content, old.summary) IS NOT (new.title, new.content, new.summary)
+        BEGIN {_REMOVE_BOTH} {_ADD_BOTH} END""",
+)
+
+
+def connect(path: Path, lock_wait: float) -> sqlite3.Connection:
+    """A connection without implicit transactions, usable from any one thread at a time."""
+    connection = sqlite3.connect(path, timeout=lock_wait, isolation_level=None, check_same_thread=False)
+    # In WAL mode anything below FULL may lose acknowledged records when the power fails.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    return connection
+
+
+def prepare(path: Path, lock_wait: float) -> None:
+    """Creates the index where there is none; StartupError when what is there cannot be used."""
+    with refusing_to_start(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = connect(path, lock_wait)
+        try:
+            require_fts5(connection)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN IMMEDIATE")
+            _create_or_compare(connection, path)
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+
+
+def require_fts5(connection: sqlite3.Connection) -> None:
+    """StartupError when this SQLite was built without full-text search."""
+    try:
+        connection.execute("SELECT fts5_source_id()")
+    except sqlite3.OperationalError as error:
+        message = f"SQLite {sqlite3.sqlite_version} of this Python lacks FTS5, which the keyword index needs"
+        raise StartupError(message) from error
+
+
+def _create_or_compare(connection: sqlite3.Connection, path: Path) -> None:
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
+        for statement in STATEMENTS:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    elif found != VERSION:
+        raise StartupError(f"the keyword index {path} has schema version {found}, this lane needs version {VERSION}")

@@ -1,0 +1,181 @@
+"""One tree, one table, and what crosses the wire."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2, status_pb2
+from lanemesh.v1.lane_pb2 import RetrieveRequest
+from lanemesh.v1.lane_pb2_grpc import LaneServiceStub
+
+from services.runtime import errors
+from services.runtime.clients import call
+from services.runtime.deadline import Deadline
+from services.runtime.errors import (
+    BadReply,
+    DeadlinePassed,
+    InvalidRequest,
+    LanemeshError,
+    NotImplementedHere,
+    Overloaded,
+    Refused,
+    StartupError,
+    Unavailable,
+)
+from tests.support import FakeLane, lane_server
+
+QUESTION = RetrieveRequest(query="anything", max_results=1)
+
+
+def tree(root: type[LanemeshError] = LanemeshError) -> Iterator[type[LanemeshError]]:
+    yield root
+    for child in root.__subclasses__():
+        yield from tree(child)
+
+
+async def refused_by_a_lane(error: Exception) -> grpc.aio.AioRpcError:
+    async with lane_server("keyword", FakeLane(error=error)) as address, grpc.aio.insecure_channel(address) as channel:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await LaneServiceStub(channel).Retrieve(QUESTION)
+    return caught.value
+
+
+async def through_a_call(error: Exception) -> LanemeshError:
+    async with lane_server("keyword", FakeLane(error=error)) as address, grpc.aio.insecure_channel(address) as channel:
+        with pytest.raises(LanemeshError) as caught:
+            await call(LaneServiceStub(channel).Retrieve, QUESTION, Deadline.after(10.0))
+    return caught.value
+
+
+def test_every_error_of_the_tree_has_a_status_and_nothing_else_has() -> None:
+    assert set(errors.STATUS) == set(tree())
+
+
+def test_the_drawing_at_the_top_names_every_error() -> None:
+    assert errors.__doc__
+    for kind in tree():
+        assert kind.__name__ in errors.__doc__
+
+
+def test_reasons_are_upper_snake_case_and_distinct() -> None:
+    reasons = [kind.reason for kind in tree()]
+    assert len(set(reasons)) == len(reasons)
+    assert all(reason.replace("_", "").isupper() for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    ("sent", "arrives_as"),
+    [
+        (LanemeshError("went wrong"), Refused),
+        (InvalidRequest("filters.projects", "too many"), InvalidRequest),
+        (Overloaded("busy"), Overloaded),
+        (Unavailable("the engine is away"), Unavailable),
+        (NotImplementedHere("not here"), NotImplementedHere),
+        (BadReply("unusable"), Refused),
+        (Refused("no", reason="KEY_REJECTED"), Refused),
+        (StartupError("half-configured"), Refused),
+        (Unavailable("the index is being rebuilt", reason="REBUILDING"), Unavailable),
+    ],
+    ids=lambda value: value.__class__.__name__ if isinstance(value, Exception) else "",
+)
+async def test_an_error_keeps_its_kind_reason_and_message_over_a_call(
+    sent: LanemeshError, arrives_as: type[LanemeshError]
+) -> None:
+    received = await through_a_call(sent)
+    assert type(received) is arrives_as
+    assert (received.message, received.reason) == (sent.message, sent.reason)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in tree() if kind not in (InvalidRequest, DeadlinePassed)])
+async def test_an_error_leaves_with_the_status_of_the_table(kind: type[LanemeshError]) -> None:
+    assert (await refused_by_a_lane(kind("went wrong"))).code() is errors.STATUS[kind]
+
+
+async def test_an_invalid_request_names_its_field_in_the_standard_details() -> None:
+    received = await through_a_call(InvalidRequest("query", "must not be empty"))
+    assert isinstance(received, InvalidRequest)
+    assert (received.field, received.description) == ("query", "must not be empty")
+    raw = await refused_by_a_lane(InvalidRequest("query", "must not be empty"))
+    status = status_pb2.Status.FromString(dict(raw.trailing_metadata())[errors.DETAILS_KEY])
+    bad = error_details_pb2.BadRequest()
+    assert any(part.Unpack(bad) for part in status.details)
+    assert [violation.field for violation in bad.field_violations] == ["query"]
+    assert status.code == grpc.StatusCode.INVALID_ARGUMENT.value[0]
+
+
+@pytest.mark.parametrize("retry_after", [None, 0.25, 30.0])
+async def test_an_overload_keeps_its_retry_hint(retry_after: float | None) -> None:
+    received = await through_a_call(Overloaded("busy", retry_after=retry_after))
+    assert isinstance(received, Overloaded)
+    assert received.retry_after == retry_after
+
+
+async def test_the_text_of_an_unforeseen_error_stays_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        raw = await refused_by_a_lane(RuntimeError("password=hunter2"))
+    assert raw.code() is grpc.StatusCode.INTERNAL
+    assert "hunter2" not in f"{raw.details()} {raw.trailing_metadata()!r}"
+    assert "RuntimeError" in (raw.details() or "")
+    (record,) = [record for record in caplog.records if record.message == "unexpected error"]
+    assert record.exc_info
+    assert "hunter2" in str(record.exc_info[1])
+
+
+async def test_a_foreseen_error_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    await refused_by_a_lane(InvalidRequest("query", "must not be empty"))
+    await refused_by_a_lane(ConnectionResetError("by peer"))
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize("foreign", errors.FOREIGN)
+def test_every_foreign_error_becomes_ours_without_its_text(foreign: type[Exception]) -> None:
+    kind, message = errors.FOREIGN[foreign]
+    known = errors.translate(foreign("db://user:secret@host"))
+    assert type(known) is kind
+    assert known.message == message
+
+
+@pytest.mark.parametrize(
+    ("foreign", "kind"),
+    [
+        (ConnectionRefusedError(), Unavailable),
+        (BrokenPipeError(), Unavailable),
+        (TimeoutError(), DeadlinePassed),
+        (KeyError("secret"), LanemeshError),
+        (OSError("secret"), LanemeshError),
+    ],
+)
+def test_subclasses_of_foreign_errors_follow_their_base(foreign: Exception, kind: type[LanemeshError]) -> None:
+    known = errors.translate(foreign)
+    assert type(known) is kind
+    assert "secret" not in known.message
+
+
+def test_our_own_errors_are_not_translated() -> None:
+    error = Unavailable("the engine is away")
+    assert errors.translate(error) is error
+
+
+def status(code: grpc.StatusCode, details: bytes | None = None) -> grpc.aio.AioRpcError:
+    trailing = grpc.aio.Metadata() if details is None else grpc.aio.Metadata((errors.DETAILS_KEY, details))
+    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), trailing, details="as sent")
+
+
+@pytest.mark.parametrize("code", [code for code in grpc.StatusCode if code is not grpc.StatusCode.OK])
+@pytest.mark.parametrize("details", [None, b"", b"\xff\xff not a status"])
+def test_any_status_of_any_peer_becomes_an_error_of_ours(code: grpc.StatusCode, details: bytes | None) -> None:
+    known = errors.from_status(status(code, details))
+    assert "as sent" in known.message
+    if isinstance(known, Refused):
+        assert known.reason == code.name
+    else:
+        assert errors.STATUS[type(known)] is code
+
+
+def test_an_invalid_argument_without_details_blames_the_request() -> None:
+    known = errors.from_status(status(grpc.StatusCode.INVALID_ARGUMENT))
+    assert isinstance(known, InvalidRequest)
+    assert known.field == "request"
