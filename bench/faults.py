@@ -24,7 +24,8 @@ from lanemesh.v1.lane_pb2 import RetrieveRequest, RetrieveResponse
 from lanemesh.v1.search_pb2 import SearchRequest, SearchResponse
 from lanemesh.v1.search_pb2_grpc import SearchServiceStub
 
-from bench.processes import LANES, free_base
+from bench.null import LANES
+from bench.processes import free_base
 from services.runtime.__main__ import services_of
 from services.runtime.registry import load_table
 from services.runtime.server import Server, ServerSettings

@@ -25,8 +25,8 @@ from lanemesh.v1.search_pb2 import SearchRequest
 from lanemesh.v1.search_pb2_grpc import SearchServiceStub
 
 from bench.load import run
-from bench.null import DOCUMENTS
-from bench.processes import LANES, free_base, mesh
+from bench.null import DOCUMENTS, LANES
+from bench.processes import free_base, mesh
 from bench.report import CONCURRENCY, Round, page, report, verdicts
 from services.runtime.registry import load_table
 

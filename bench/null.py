@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import random
 import sys
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -19,26 +20,24 @@ from lanemesh.v1.evidence_pb2 import Document, Evidence
 from lanemesh.v1.lane_pb2 import LANE_STATUS_OK, RetrieveRequest, RetrieveResponse
 from lanemesh.v1.search_pb2 import SearchRequest, SearchResponse
 
+LANES = ("web", "vector", "kg", "keyword", "news", "markets", "local")
 DOCUMENTS = 15
 CHARACTERS = 1024
-_WORDS = (
-    "payment order customer service retry adapter gateway timeout queue table index cache lane deadline budget "
-    "replica shard commit log event stream consumer producer schema migration rollback alert metric trace span "
-    "request response handler client server token session region cluster node latency throughput error failure"
-)
-
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-def text(seed: str) -> str:
-    """About 1 KB of sentences, different for every seed."""
-    rng = random.Random(seed)
-    vocabulary = _WORDS.split()
-    sentences: list[str] = []
-    while sum(map(len, sentences)) < CHARACTERS:
-        words = [rng.choice(vocabulary) for _ in range(rng.randint(8, 16))]
-        sentences.append(f"{' '.join(words).capitalize()} {rng.randint(1, 999)} ms. ")
-    return "".join(sentences)[:CHARACTERS]
+@cache
+def prose() -> str:
+    """The text of the demo corpus, front matter left out."""
+    files = sorted((Path(__file__).parents[1] / "examples" / "corpus").rglob("*.md"))
+    return "".join(file.read_text(encoding="utf-8").rpartition("\n---\n")[2] for file in files)
+
+
+def text(lane: str, number: int) -> str:
+    """1 KB of prose, different for every document of every lane."""
+    whole = prose()
+    start = (LANES.index(lane) * DOCUMENTS + number) * (len(whole) - CHARACTERS) // (len(LANES) * DOCUMENTS)
+    return whole[start : start + CHARACTERS]
 
 
 def reply_of(lane: str) -> RetrieveResponse:
@@ -46,7 +45,7 @@ def reply_of(lane: str) -> RetrieveResponse:
     reply = RetrieveResponse(lane=lane, status=LANE_STATUS_OK, total_found=DOCUMENTS)
     for number in range(DOCUMENTS):
         identity = f"{lane}-{number}"
-        document = Document(id=identity, title=f"Note {number} of {lane}", content=text(identity), project=lane)
+        document = Document(id=identity, title=f"Note {number} of {lane}", content=text(lane, number), project=lane)
         reply.evidence.append(Evidence(document=document, score=1.0 / (number + 1)))
     return reply
 

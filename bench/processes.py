@@ -11,9 +11,8 @@ from contextlib import contextmanager
 
 import psutil
 
+from bench.null import LANES
 from services.runtime.registry import load_table
-
-LANES = ("web", "vector", "kg", "keyword", "news", "markets", "local")
 
 
 def free_base(count: int) -> int:

@@ -19,9 +19,7 @@ async def build(table: Table, environment: Environment) -> tuple[Server, Callabl
     default = {"LANEMESH_LISTEN": f"127.0.0.1:{PORT_BASE + table.fusion.port}"}
     settings = load(ServerSettings, default | dict(environment))
     fusion = Fusion(table)
-    service = Service(
-        "lanemesh.v1.FusionService", lambda server: add_FusionServiceServicer_to_server(fusion, server)
-    )
+    service = Service("lanemesh.v1.FusionService", lambda server: add_FusionServiceServicer_to_server(fusion, server))
 
     async def nothing() -> None:
         return None

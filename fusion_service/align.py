@@ -27,15 +27,15 @@ def align(request: AlignRequest) -> AlignResponse:
     least = request.min_similarity if request.HasField("min_similarity") else THRESHOLD
     bibliography = Bibliography()
     text, position, parts = request.text, 0, []
-    for piece in split(text):
-        if piece.kind in (HEADING, CODE):
+    for start, end, kind in split(text):
+        if kind in (HEADING, CODE):
             continue
-        written = text[piece.start : piece.end]
+        written = text[start:end]
         sentence = response.sentences.add(text=readable(written))
         write(support(statement(written), passages, least, request.max_citations or CITATIONS), bibliography, sentence)
         marked = markers(sentence.citations, request.marker_style)
-        parts.append(text[position : piece.end] + (f" {marked}" if marked else ""))
-        position = piece.end
+        parts.append(text[position:end] + (f" {marked}" if marked else ""))
+        position = end
     response.text = "".join(parts) + text[position:]
     response.bibliography.extend(bibliography.entries())
     return response

@@ -61,7 +61,7 @@ def _best_by_source(sentence: Statement, index: Index, least: float) -> list[Mat
 
 def _held(sentence: Statement, passages: Iterable[Passage], index: Index, least: float) -> list[Match]:
     """The passages that support the sentence; sharing nothing supports nothing, however low `least` is."""
-    matches = [_measure(sentence, passage, index) for passage in passages]
+    matches = [_measure(sentence, passage, index, least) for passage in passages]
     return [match for match in matches if match.similarity >= least and match.similarity > 0.0]
 
 
@@ -83,10 +83,10 @@ def _candidates(sentence: Statement, index: Index, least: float) -> list[Passage
     return [passage for passage in passages if len(sentence.bag & passage.bag) >= enough]
 
 
-def _measure(sentence: Statement, passage: Passage, index: Index) -> Match:
+def _measure(sentence: Statement, passage: Passage, index: Index, least: float) -> Match:
     if exact(sentence, passage):
         return Match(passage, 1.0, EXACT)
-    return Match(passage, similarity(sentence, passage, _context(passage, index)), LEXICAL)
+    return Match(passage, similarity(sentence, passage, _context(passage, index), least), LEXICAL)
 
 
 def _context(passage: Passage, index: Index) -> frozenset[str]:

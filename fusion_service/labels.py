@@ -22,7 +22,8 @@ def evidence_label(evidence: Evidence) -> str:
         return _safe(LOCAL, f"{file.path}#L{file.start_line}-L{file.end_line}")
     if "kg" in evidence.lanes:
         return _safe(GRAPH, document.title or evidence.graph.entity_id or document.id)
-    best = min(evidence.components.contributions, key=lambda contribution: contribution.rank)
+    contributions = evidence.components.contributions
+    best = contributions[0] if len(contributions) == 1 else min(contributions, key=lambda one: one.rank)
     return _safe(best.lane, _name(document))
 
 

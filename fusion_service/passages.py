@@ -93,12 +93,12 @@ def index(sources: Iterable[Source], needles: Sequence[str] = ()) -> Index:
     passages: list[Passage] = []
     for source in sources:
         _add_passages(source, needles, passages)
-    postings: defaultdict[str, list[int]] = defaultdict(list)
+    postings: dict[str, list[int]] = defaultdict(list)
     for passage in passages:
         number = passage.number
         for stem in passage.bag:
             postings[stem].append(number)
-    return Index(passages, dict(postings))
+    return Index(passages, postings)
 
 
 def _window(length: int, matched: Span | None) -> tuple[int, int]:
@@ -128,18 +128,16 @@ def _add_passages(source: Source, needles: Sequence[str], passages: list[Passage
 
 def _wanted(text: str, pieces: Sequence[Piece], needles: Sequence[str]) -> list[tuple[int, Piece]]:
     """The numbered pieces that may matter, headings included, code never."""
-    numbered = [(number, piece) for number, piece in enumerate(pieces) if piece.kind != CODE]
+    numbered = [(number, piece) for number, piece in enumerate(pieces) if piece[2] != CODE]
     if not needles or not text.isascii():
         return numbered
-    lowered = text.lower()
+    places = _places(text.lower(), needles)
     wanted, under, opening = [], False, True
     for number, piece in numbered:
         first, last, kind = piece
-        near = False
-        for needle in needles:
-            if lowered.find(needle, first, last) >= 0:
-                near = True
-                break
+        while places[-1] < first:
+            places.pop()
+        near = places[-1] < last
         if kind == HEADING:
             under = near
             wanted.append((number, piece))
@@ -147,3 +145,15 @@ def _wanted(text: str, pieces: Sequence[Piece], needles: Sequence[str]) -> list[
             wanted.append((number, piece))
             opening = False
     return wanted
+
+
+def _places(text: str, needles: Sequence[str]) -> list[int]:
+    """Where any needle stands, last first, with the end of the text as a stop."""
+    places = [len(text)]
+    for needle in needles:
+        place = text.find(needle)
+        while place >= 0:
+            places.append(place)
+            place = text.find(needle, place + 1)
+    places.sort(reverse=True)
+    return places

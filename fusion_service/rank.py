@@ -59,20 +59,21 @@ def write(ranked: Ranked, weights: Mapping[str, float], k: float, target: Eviden
 
 
 def _components(ranked: Ranked, weights: Mapping[str, float], k: float, target: Evidence) -> None:
+    # A lane's sightings stand in rank order; walked backwards, its best one is the last to write.
+    scores = {sighting.lane: sighting.evidence.score for sighting in reversed(ranked.found.sightings)}
     components = target.components
     components.rrf = ranked.rrf
     components.multiplier = _MULTIPLIER
     components.score = ranked.score
     for lane, place in ranked.found.ranks.items():
         weight = weights.get(lane, 1.0)
-        lane_score = next(s.evidence.score for s in ranked.found.sightings if s.lane == lane)
         components.contributions.add(
             lane=lane,
             rank=place,
             weight=weight,
             k=k,
             value=reciprocal(weight, k, place),
-            lane_score=lane_score if isfinite(lane_score) else 0.0,
+            lane_score=scores[lane] if isfinite(scores[lane]) else 0.0,
         )
 
 
@@ -94,11 +95,13 @@ def _gather(sightings: Sequence[Sighting], target: Evidence) -> None:
 
 def _sanitise(target: Evidence, length: int) -> None:
     """Drops figures no reader could use: what is not a number, spans outside the content, impossible times."""
-    target.confidence = _within(target.confidence, 0.0, 1.0)
-    target.provider_adjustment = _within(target.provider_adjustment, -1.0, 1.0)
+    if not 0.0 <= target.confidence <= 1.0:
+        target.confidence = _within(target.confidence, 0.0, 1.0)
+    if not -1.0 <= target.provider_adjustment <= 1.0:
+        target.provider_adjustment = _within(target.provider_adjustment, -1.0, 1.0)
     if target.HasField("passage") and not _holds(target.passage, length):
         target.ClearField("passage")
-    if not all(_holds(span, length) for span in target.other_passages):
+    if target.other_passages:
         held = [span for span in target.other_passages if _holds(span, length)]
         target.ClearField("other_passages")
         target.other_passages.extend(held)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TypeAlias
 
 import sentencex
 
@@ -21,12 +21,8 @@ _BULLETS = ("- ", "* ", "+ ", "• ")
 _MARKUP = frozenset("#|`~-*+•>=0123456789")
 
 
-class Piece(NamedTuple):
-    """One sentence, heading, table row or line of code: text[start:end]."""
-
-    start: int
-    end: int
-    kind: str
+# One sentence, heading, table row or line of code: start, end and kind, in text[start:end].
+Piece: TypeAlias = tuple[int, int, str]
 
 
 def split(text: str) -> list[Piece]:
@@ -57,9 +53,9 @@ def _add_sentences(text: str, start: int, end: int, kind: str, pieces: list[Piec
         block = block.translate(_WIDE_SPACES)
     for sentence in sentencex.segment("en", block):
         size = len(sentence)
-        # The common case first: short enough, and no white space but one trailing character.
-        if size <= LONGEST and not sentence[0].isspace() and not sentence[-2:-1].isspace():
-            pieces.append(Piece(start, start + size - sentence[-1].isspace(), kind))
+        # The common case first: short enough, and no white space but perhaps one trailing space.
+        if size <= LONGEST and sentence[0] > " " < sentence[-2:-1] and sentence[-1] >= " ":
+            pieces.append((start, start + size - (sentence[-1] == " "), kind))
         else:
             _add(text, start, start + size, kind, pieces)
         start += size
@@ -73,12 +69,12 @@ def _add(text: str, start: int, end: int, kind: str, pieces: list[Piece]) -> Non
     while stop - start > LONGEST:
         cut = text.rfind(" ", start + 1, start + LONGEST)
         cut = cut if cut > start else start + LONGEST
-        pieces.append(Piece(start, start + len(text[start:cut].rstrip()), kind))
+        pieces.append((start, start + len(text[start:cut].rstrip()), kind))
         start = cut
         while text[start].isspace():
             start += 1
     if start < stop:
-        pieces.append(Piece(start, stop, kind))
+        pieces.append((start, stop, kind))
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int, str]]:

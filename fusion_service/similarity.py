@@ -12,6 +12,8 @@ from fusion_service.words import NEGATIONS, NUMBER_WORDS, OPPOSITES, STOP_WORDS,
 THRESHOLD = 0.7
 # The same words in another order may say the opposite: who calls whom.
 _ORDER_SHARE = 0.5
+# How likely a shared word is chance: two shared words prove nothing, three may, six do.
+_CHANCE = 0.6
 # A name that only the context says counts half.
 _CONTEXT_SHARE = 0.5
 # A contradiction leaves too little for any citation at the threshold.
@@ -20,17 +22,21 @@ _CONTRADICTED = 0.5
 _NEGATION_REACH = 2
 
 
-def similarity(sentence: Statement, passage: Statement, context: frozenset[str] = frozenset()) -> float:
+def similarity(
+    sentence: Statement, passage: Statement, context: frozenset[str] = frozenset(), least: float = 0.0
+) -> float:
     """0..1. Coverage of the sentence's words, lowered for lost order, very few words and contradicting facts.
 
-    `context` holds words that the passage may take for granted: title, heading, the sentence before.
+    `context` holds words that the passage may take for granted: title, heading, the sentence before. A value that
+    falls below `least` is not lowered further: the dear checks are spent on what may pass.
     """
     shared = sentence.bag & passage.bag
     if not shared:
         return 0.0
-    value = (len(shared) + _granted(sentence, passage, context)) / len(sentence.bag) * (1.0 - 0.5 ** len(shared))
-    value *= 1.0 - _ORDER_SHARE + _ORDER_SHARE * _kept_order(sentence, passage, shared)
-    return value * _CONTRADICTED if contradicts(sentence, passage, context) else value
+    value = (len(shared) + _granted(sentence, passage, context)) / len(sentence.bag) * (1.0 - _CHANCE ** len(shared))
+    if value >= least:
+        value *= 1.0 - _ORDER_SHARE + _ORDER_SHARE * _kept_order(sentence, passage, shared)
+    return value * _CONTRADICTED if value >= least and contradicts(sentence, passage, context) else value
 
 
 def exact(sentence: Statement, passage: Passage) -> bool:

@@ -62,12 +62,13 @@ def canonical_url(url: str) -> str:
 
 
 def _parameters(query: str) -> str:
-    kept = [part for part in query.split("&") if part and not _is_tracking(part.partition("=")[0].lower())]
-    return "&".join(sorted(kept))
-
-
-def _is_tracking(name: str) -> bool:
-    return name.startswith("utm_") or name in _TRACKING
+    kept = []
+    for part in query.split("&"):
+        name = part.partition("=")[0].lower()
+        if part and name[:4] != "utm_" and name not in _TRACKING:
+            kept.append(part)
+    kept.sort()
+    return "&".join(kept)
 
 
 def registrable_domain(url: str) -> str:

@@ -24,8 +24,8 @@ _PHRASING = """
     affect answer best can change code compare connect contain describe detail difference differ do example explain
     explanation fetch find get give go happen handle have help information know learn list look make mean mention need
     people project relate relationship say search see show similar similarity summarise summarize summary system talk
-    team tell thing understand use user way work latest recent today yesterday current new matter exist cause belong want
-    think long kind type
+    team tell thing understand use user way work latest recent today yesterday current new matter exist cause belong
+    want think long kind type
 """
 PHRASING = frozenset(_PHRASING.split())
 

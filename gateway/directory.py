@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
+import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from lanemesh.v1 import search_pb2
 from lanemesh.v1.index_pb2 import StatsRequest
@@ -22,10 +23,11 @@ CHECK_SECONDS = 1.0
 
 async def list_lanes(table: Table, peers: Peers, deadline: Deadline) -> ListLanesResponse:
     """Every lane of the table and the fusion service, checked in parallel."""
-    limit = Deadline.after(min(CHECK_SECONDS, deadline.require()))
-    infos = await asyncio.gather(*(_describe(row, peers, limit) for row in table.lanes.values()))
-    fusion = LaneInfo(name="fusion")
-    await _check(fusion, peers, limit)
+    # The soft deadline, so that the list still arrives when a check takes all of its time.
+    limit = Deadline.after(min(CHECK_SECONDS, deadline.soft().require()))
+    *infos, fusion = await asyncio.gather(
+        *(_describe(row, peers, limit) for row in table.lanes.values()), _check(LaneInfo(name="fusion"), peers, limit)
+    )
     return ListLanesResponse(lanes=infos, fusion=fusion)
 
 
@@ -39,11 +41,13 @@ async def _describe(row: LaneRow, peers: Peers, limit: Deadline) -> LaneInfo:
     return info
 
 
-async def _check(info: LaneInfo, peers: Peers, limit: Deadline) -> None:
+async def _check(info: LaneInfo, peers: Peers, limit: Deadline) -> LaneInfo:
     info.address = peers.addresses[info.name]
     started = time.monotonic()
     try:
-        health = await call(health_method(peers.channel(info.name)), HealthCheckRequest(), limit)
+        # On a connection of its own: the lasting channels shut out a peer that is not ready.
+        async with grpc.aio.insecure_channel(info.address) as channel:
+            health = await call(health_method(channel), HealthCheckRequest(), limit)
         ready = health.status == HealthCheckResponse.SERVING
         info.serving = search_pb2.SERVING_READY if ready else search_pb2.SERVING_NOT_READY
         info.message = "" if ready else "its own check fails or it is draining"
@@ -51,6 +55,7 @@ async def _check(info: LaneInfo, peers: Peers, limit: Deadline) -> None:
         info.serving = search_pb2.SERVING_UNREACHABLE
         info.message = error.message
     info.check_ms = (time.monotonic() - started) * 1000
+    return info
 
 
 async def _count(info: LaneInfo, peers: Peers, limit: Deadline) -> None:

@@ -18,7 +18,7 @@ from gateway.fanout import Outcome
 from gateway.plan import Planned
 from services.runtime.clients import Peers, call
 from services.runtime.deadline import Deadline
-from services.runtime.errors import LanemeshError, Unavailable, translate
+from services.runtime.errors import BadReply, LanemeshError, Unavailable, translate
 from services.runtime.registry import Table
 from services.runtime.telemetry import span
 
@@ -69,6 +69,7 @@ class Fusion:
         try:
             with span("fuse", "client"):
                 reply = await call(self._fuse, _question(request, planned, found), Deadline.after(limit_ms / 1000))
+            _check(reply)
         except LanemeshError as error:
             return _own_order(found, planned.message.max_results, error)
         except Exception as error:
@@ -100,6 +101,12 @@ def _question(request: SearchRequest, planned: Planned, found: Sequence[Outcome]
     return question
 
 
+def _check(reply: FuseResponse) -> None:
+    """Refuses a reply that parses but lost the evidence: failed is never shown as empty."""
+    if not reply.results or not all(evidence.document.id for evidence in reply.results):
+        raise BadReply("fusion returned no result for evidence that was there")
+
+
 def _nothing() -> FuseResponse:
     return FuseResponse(missing=["No lane returned any evidence for this question."])
 
@@ -107,15 +114,16 @@ def _nothing() -> FuseResponse:
 def _own_order(found: Sequence[Outcome], limit: int, error: LanemeshError) -> Fused:
     """Rank by rank through the lanes, the same document once."""
     reply = FuseResponse(missing=[f"Results stand in the lanes' own order, without an answer: {error.message}."])
-    kept: Counter[str] = Counter()
     results: dict[str, Evidence] = {}
-    lists = [[(outcome.lane, evidence) for evidence in outcome.reply.evidence] for outcome in found if outcome.reply]
-    for rank in zip_longest(*lists):
-        for lane, evidence in filter(None, rank):
-            identity = evidence.document.id
-            if identity not in results and len(results) < limit:
-                # The lanes' replies end here, so their evidence may be marked in place.
-                evidence.lanes.append(lane)
-                results[identity] = evidence
-                kept[lane] += 1
+    for rank in zip_longest(*(outcome.reply.evidence for outcome in found if outcome.reply)):
+        for evidence in filter(None, rank):
+            if len(results) < limit:
+                results.setdefault(evidence.document.id, evidence)
+    kept: Counter[str] = Counter()
+    for outcome in found:
+        returned = {evidence.document.id for evidence in outcome.reply.evidence} if outcome.reply else set()
+        for identity in returned & results.keys():
+            # The lanes' replies end here, so their evidence may be marked in place.
+            results[identity].lanes.append(outcome.lane)
+            kept[outcome.lane] += 1
     return Fused(reply, list(results.values()), kept, error=error.reason)

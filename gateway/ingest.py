@@ -7,7 +7,8 @@ sender is read no faster than the slowest lane stores.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,9 @@ class LaneFeed:
     def cancel(self) -> None:
         """Gives the stream up."""
         self._task.cancel()
+        # A call that has already failed leaves its reader of the queue behind; this lets it end.
+        with suppress(asyncio.QueueFull):
+            self._queue.put_nowait(None)
 
     async def _offer(self, record: UpsertRequest | None) -> None:
         putting = asyncio.ensure_future(self._queue.put(record))
@@ -176,8 +180,9 @@ class Ingestion:
         await self._finish_deletions()
 
     async def _finish_stores(self) -> None:
+        # They stay in place until they have ended, so that a cancelled call still gives them up.
+        replies = await asyncio.gather(*(feed.finish() for feed in self._feeds.values()))
         feeds, self._feeds = self._feeds, {}
-        replies = await asyncio.gather(*(feed.finish() for feed in feeds.values()))
         sent: set[int] = set()
         lost: set[int] = set()
         for feed, reply in zip(feeds.values(), replies, strict=True):
@@ -198,20 +203,29 @@ class Ingestion:
             entry.CopyFrom(failure)
             entry.sequence = feed.lines.get(failure.sequence, failure.sequence)
             entry.lane = feed.row.name
-        return {failure.sequence for failure in reply.failures}
+        refused = {failure.sequence for failure in reply.failures}
+        if reply.stored + len(refused) != len(feed.lines):
+            # The lane left some out without naming them: none of them can be vouched for.
+            account.error = BadReply.reason
+            return set(feed.lines)
+        return refused
 
     async def _finish_deletions(self) -> None:
         deletions, self._deletions = self._deletions, []
         if not deletions:
             return
-        documents = [identity for kind, identity in deletions if kind == "document"]
-        entities = [identity for kind, identity in deletions if kind == "entity"]
-        question = DeleteRequest(document_ids=documents, entity_ids=entities)
-        done = await asyncio.gather(*(self._delete_in(row, question) for row in self._rows))
-        if all(done):
-            self._tally.response.acknowledged += len(deletions)
+        done = await asyncio.gather(*(self._delete_in(row, deletions) for row in self._rows))
+        lost = {kind for row, deleted in zip(self._rows, done, strict=True) if not deleted for kind in row.keeps}
+        self._tally.response.acknowledged += sum(kind not in lost for kind, _ in deletions)
 
-    async def _delete_in(self, row: LaneRow, question: DeleteRequest) -> bool:
+    async def _delete_in(self, row: LaneRow, deletions: Sequence[tuple[str, str]]) -> bool:
+        kept = [(kind, identity) for kind, identity in deletions if kind in row.keeps]
+        if not kept:
+            return True
+        question = DeleteRequest(
+            document_ids=[identity for kind, identity in kept if kind == "document"],
+            entity_ids=[identity for kind, identity in kept if kind == "entity"],
+        )
         account = self._tally.lanes[row.name]
         try:
             reply = await call(self._stubs[row.name].Delete, question, self._deadline)

@@ -112,7 +112,8 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
     @guarded
     async def Ingest(self, request_iterator: AsyncIterator[IngestRequest], context: Context) -> IngestResponse:
         """Stores in every index lane at once."""
-        deadline = call_deadline(context, INGEST_DEFAULT_MS)
+        # The soft deadline, so that the account of a lane that hangs still arrives.
+        deadline = call_deadline(context, INGEST_DEFAULT_MS).soft()
         return await Ingestion(self._table, self._peers, deadline).run(request_iterator)
 
     def _prepare(self, request: SearchRequest, context: Context, *, must_fit: bool = True) -> tuple[Deadline, Planned]:

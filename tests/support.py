@@ -92,7 +92,7 @@ async def serving(*services: Service, check: Callable[..., object] | None = None
     async def ready() -> None:
         return None
 
-    server = Server(ServerSettings(grace_seconds=0.1), services, check or ready)  # type: ignore[arg-type]
+    server = Server(ServerSettings(grace_seconds=0.1, lame_duck_seconds=0.0), services, check or ready)  # type: ignore[arg-type]
     port = await server.start()
     try:
         yield f"127.0.0.1:{port}"

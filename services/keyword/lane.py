@@ -10,14 +10,9 @@ from lanemesh.v1.index_pb2 import DeleteRequest, RecordFailure, StatsResponse, U
 from lanemesh.v1.lane_pb2 import Filters, RetrieveRequest, RetrieveResponse
 
 from services.keyword.engine import Engine, Found
-from services.keyword.records import refusal
 from services.keyword.sqlite_fts import SqliteEngine
-from services.runtime.errors import InvalidRequest
 from services.runtime.settings import load, setting
 
-LONGEST_QUERY = 10_000
-MOST_RESULTS = 100
-MOST_PROJECTS = 1_000
 WORDS_IN_MESSAGE = 12
 
 
@@ -41,7 +36,6 @@ class KeywordLane:
 
     async def retrieve(self, request: RetrieveRequest, reply: RetrieveResponse) -> None:
         """Fills the reply with the best matching documents, or says what was looked for in vain."""
-        _validate(request)
         found = await self._engine.search(request.query, request.filters, request.max_results)
         reply.engine = self._engine.name
         reply.total_found = max(found.total, len(found.hits))
@@ -53,18 +47,9 @@ class KeywordLane:
             reply.message = _in_vain(found, request.filters)
 
     async def upsert(self, records: Sequence[UpsertRequest]) -> Sequence[RecordFailure]:
-        """Stores the sound documents of a batch in one transaction; returns the others with their faults."""
-        failures: list[RecordFailure] = []
-        documents = []
-        for record in records:
-            failure = refusal(record)
-            if failure is not None:
-                failures.append(failure)
-            elif record.WhichOneof("record") in self.keeps:
-                documents.append(record.document)
-        if documents:
-            await self._engine.upsert(documents)
-        return failures
+        """Stores the documents of a batch in one transaction."""
+        await self._engine.upsert([record.document for record in records])
+        return []
 
     async def delete(self, request: DeleteRequest) -> int:
         """Deletes documents by id; returns how many existed."""
@@ -91,15 +76,6 @@ async def open_lane(environment: Mapping[str, str]) -> KeywordLane:
         path, readers=settings.readers, count_limit=settings.count_limit, lock_wait=settings.lock_wait_ms / 1_000
     )
     return KeywordLane(engine)
-
-
-def _validate(request: RetrieveRequest) -> None:
-    if not 1 <= len(request.query) <= LONGEST_QUERY:
-        raise InvalidRequest("query", f"expected 1 to {LONGEST_QUERY} characters, got {len(request.query)}")
-    if not 1 <= request.max_results <= MOST_RESULTS:
-        raise InvalidRequest("max_results", f"expected 1 to {MOST_RESULTS}, got {request.max_results}")
-    if len(request.filters.projects) > MOST_PROJECTS:
-        raise InvalidRequest("filters.projects", f"expected at most {MOST_PROJECTS}")
 
 
 def _in_vain(found: Found, filters: Filters) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
@@ -25,25 +25,25 @@ PORT_BASE = 50051
 # gRPC rounds a time-out up on the wire: by up to 1 ms below a second, 10 ms below ten, 100 ms beyond.
 _WIRE_MARGINS = ((1.0, 0.001), (10.0, 0.010), (float("inf"), 0.100))
 
-_SERVICE_CONFIG = json.dumps(
-    {
-        "loadBalancingConfig": [{"round_robin": {}}],
-        "methodConfig": [
-            {
-                "name": [{}],
-                "retryPolicy": {
-                    "maxAttempts": 3,
-                    "initialBackoff": "0.02s",
-                    "maxBackoff": "0.2s",
-                    "backoffMultiplier": 2,
-                    "retryableStatusCodes": ["UNAVAILABLE"],
-                },
-            }
-        ],
-        # In an outage retries stop at a tenth of the calls.
-        "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
-    }
-)
+_SERVICE_CONFIG = {
+    "loadBalancingConfig": [{"round_robin": {}}],
+    "methodConfig": [
+        {
+            "name": [{}],
+            "retryPolicy": {
+                "maxAttempts": 3,
+                "initialBackoff": "0.02s",
+                "maxBackoff": "0.2s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+    ],
+    # In an outage retries stop at a tenth of the calls.
+    "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
+}
+# The channel watches its peer's readiness, so that a draining process gets no new calls.
+_WATCHING = {"healthCheckConfig": {"serviceName": ""}}
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,16 @@ class PeerSettings:
         return self.address.format(name=name, port=self.port_base + offset)
 
 
-def open_channel(address: str, max_reply_bytes: int = 16 * 1024 * 1024) -> grpc.aio.Channel:
-    """A channel that finds a restarted process again within half a second."""
+def open_channel(address: str, max_reply_bytes: int = 16 * 1024 * 1024, *, watching: bool = True) -> grpc.aio.Channel:
+    """A channel that finds a restarted process again within half a second; `watching`, only while it is ready."""
+    config = _SERVICE_CONFIG | (_WATCHING if watching else {})
     options: list[tuple[str, Any]] = [
-        ("grpc.service_config", _SERVICE_CONFIG),
+        ("grpc.service_config", json.dumps(config)),
         ("grpc.enable_retries", 1),
         ("grpc.initial_reconnect_backoff_ms", 50),
-        ("grpc.min_reconnect_backoff_ms", 50),
+        # In spite of its name this is the time-out of one connection attempt: a process that hangs must run into the
+        # caller's deadline, not look as if it were gone.
+        ("grpc.min_reconnect_backoff_ms", 5_000),
         ("grpc.max_reconnect_backoff_ms", 500),
         ("grpc.max_receive_message_length", max_reply_bytes),
         ("grpc.max_send_message_length", max_reply_bytes),
@@ -80,9 +83,10 @@ def open_channel(address: str, max_reply_bytes: int = 16 * 1024 * 1024) -> grpc.
     return grpc.aio.insecure_channel(address, options=options)
 
 
-def health_method(
-    channel: grpc.aio.Channel,
-) -> grpc.aio.UnaryUnaryMultiCallable[HealthCheckRequest, HealthCheckResponse]:
+HealthMethod: TypeAlias = "grpc.aio.UnaryUnaryMultiCallable[HealthCheckRequest, HealthCheckResponse]"
+
+
+def health_method(channel: grpc.aio.Channel) -> HealthMethod:
     """The standard health check over a channel."""
     return channel.unary_unary(
         "/grpc.health.v1.Health/Check",
@@ -97,6 +101,10 @@ class Peers:
     def __init__(self, addresses: Mapping[str, str], max_reply_bytes: int) -> None:
         self.addresses = dict(addresses)
         self._channels = {name: open_channel(address, max_reply_bytes) for name, address in addresses.items()}
+        self._probes: dict[str, grpc.aio.Channel] = {}
+        for channel in self._channels.values():
+            # Connects now, so that no query pays for it.
+            channel.get_state(try_to_connect=True)
 
     @classmethod
     def of_table(cls, table: Table, settings: PeerSettings) -> Peers:
@@ -109,9 +117,15 @@ class Peers:
         """The channel to a process."""
         return self._channels[name]
 
+    def probe(self, name: str) -> grpc.aio.Channel:
+        """A channel to ask a process how it is, even when it is not ready."""
+        if name not in self._probes:
+            self._probes[name] = open_channel(self.addresses[name], watching=False)
+        return self._probes[name]
+
     async def close(self) -> None:
         """Closes every channel."""
-        for channel in self._channels.values():
+        for channel in (*self._channels.values(), *self._probes.values()):
             await channel.close()
 
 

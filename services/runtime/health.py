@@ -89,11 +89,13 @@ class Health(health_pb2_grpc.HealthServicer):
         """Answers at once and again at every change, until the process drains or the watcher leaves."""
         last = None
         while True:
+            # Asked before the status, so that the last one a watcher hears is the one of the drain.
+            draining = self._draining.is_set()
             status = await self._status(request.service)
             if status is not last:
                 yield status
                 last = status
-            if self._draining.is_set():
+            if draining:
                 return
             try:
                 async with asyncio.timeout(self._time_to_live):

@@ -35,7 +35,7 @@ class IndexLane(Protocol):
     keeps: frozenset[str]
 
     async def upsert(self, records: Sequence[UpsertRequest]) -> Sequence[RecordFailure]:
-        """Stores a batch durably, replacing records of the same identity; returns those it refused."""
+        """Stores a batch of sound records durably, replacing those of the same identity; returns what it refused."""
 
     async def delete(self, request: DeleteRequest) -> int:
         """Deletes by identity; returns how many records existed."""

@@ -6,7 +6,7 @@ import re
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from lanemesh.v1.evidence_pb2 import Document
-from lanemesh.v1.index_pb2 import Entity, Relation
+from lanemesh.v1.index_pb2 import Entity, RecordFailure, Relation, UpsertRequest
 
 from services.runtime.errors import InvalidRequest
 
@@ -32,6 +32,21 @@ def check(record: Document | Entity | Relation) -> None:
         _entity(record)
     else:
         _relation(record)
+
+
+def refusal(record: UpsertRequest) -> RecordFailure | None:
+    """Why a record of a stream cannot be stored; None when it can."""
+    kind = record.WhichOneof("record")
+    try:
+        if kind is None:
+            raise InvalidRequest("record", "one of document, entity, relation is required")
+        check(getattr(record, kind))
+    except InvalidRequest as error:
+        name = identity(getattr(record, kind)) if kind else ""
+        return RecordFailure(
+            sequence=record.sequence, id=name, field=error.field, reason=error.reason, message=error.description
+        )
+    return None
 
 
 def identity(record: Document | Entity | Relation) -> str:

@@ -25,7 +25,7 @@ from lanemesh.v1.lane_pb2 import (
     RetrieveResponse,
 )
 
-from services.runtime import modes
+from services.runtime import modes, records
 from services.runtime.boundary import Context, call_deadline, guarded
 from services.runtime.deadline import Deadline, ambient
 from services.runtime.errors import DeadlinePassed, InvalidRequest
@@ -36,6 +36,7 @@ BATCH_RECORDS = 500
 BATCH_BYTES = 4 * 1024 * 1024
 MAX_QUERY = 10_000
 MAX_RESULTS = 100
+MAX_PROJECTS = 1_000
 MAX_DELETE = 10_000
 
 
@@ -86,6 +87,8 @@ def _validate(request: RetrieveRequest) -> None:
         raise InvalidRequest("query", f"must have 1 to {MAX_QUERY} characters, has {len(request.query)}")
     if not 1 <= request.max_results <= MAX_RESULTS:
         raise InvalidRequest("max_results", f"must be 1 to {MAX_RESULTS}, is {request.max_results}")
+    if len(request.filters.projects) > MAX_PROJECTS:
+        raise InvalidRequest("filters.projects", f"at most {MAX_PROJECTS} are allowed")
     modes.name_of(request.mode)
 
 
@@ -102,8 +105,12 @@ class IndexServicer(index_pb2_grpc.IndexServiceServicer):
         batch: list[UpsertRequest] = []
         size = 0
         async for record in request_iterator:
-            if (record.WhichOneof("record") or "") not in self._lane.keeps:
+            kind = record.WhichOneof("record")
+            if kind is not None and kind not in self._lane.keeps:
                 reply.ignored += 1
+                continue
+            if (failure := records.refusal(record)) is not None:
+                reply.failures.append(failure)
                 continue
             batch.append(record)
             size += record.ByteSize()

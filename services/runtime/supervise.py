@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +16,8 @@ from typing import IO
 import grpc
 from grpc_health.v1 import health_pb2
 
+from services.runtime.clients import HealthMethod, health_method
 from services.runtime.errors import StartupError
-
-Check = Callable[..., Awaitable[health_pb2.HealthCheckResponse | None]]
 
 EXIT_STARTUP = 2
 LOG_LINES = 5
@@ -119,11 +118,7 @@ class Child:
     async def ready(self) -> None:
         """Waits until the program says that it serves."""
         async with grpc.aio.insecure_channel(self.program.address, options=_PROBE) as channel:
-            check: Check = channel.unary_unary(
-                "/grpc.health.v1.Health/Check",
-                request_serializer=health_pb2.HealthCheckRequest.SerializeToString,
-                response_deserializer=health_pb2.HealthCheckResponse.FromString,
-            )
+            check = health_method(channel)
             while not await _serving(check):  # noqa: ASYNC110 - another process has no event to wait for
                 await asyncio.sleep(0.02)
 
@@ -164,7 +159,7 @@ _PROBE = [
 ]
 
 
-async def _serving(check: Check) -> bool:
+async def _serving(check: HealthMethod) -> bool:
     try:
         reply = await check(health_pb2.HealthCheckRequest(), timeout=1.0)
     except grpc.aio.AioRpcError:

@@ -10,7 +10,7 @@ from fusion_service.sentences import LONGEST, byte_span, split
 
 
 def pieces(text: str) -> list[tuple[str, str]]:
-    return [(piece.kind, text[piece.start : piece.end]) for piece in split(text)]
+    return [(kind, text[start:end]) for start, end, kind in split(text)]
 
 
 def test_prose() -> None:
@@ -55,7 +55,7 @@ After the code."""
 @pytest.mark.parametrize("space", ["\xa0", "\u2003", "\u2028", "\u3000", "\x85"])
 def test_wide_white_space_does_not_disturb_the_splitter(space: str) -> None:
     text = f"B{space}.{space}A b.{space}{space}Next one. {space}!"
-    assert next(text[piece.start : piece.end] for piece in split(text)).startswith("B")
+    assert next(text[start:end] for start, end, _ in split(text)).startswith("B")
 
 
 def test_long_sentences_are_cut_between_words() -> None:

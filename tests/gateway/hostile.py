@@ -16,12 +16,12 @@ Answer = Callable[[bytes, Any], Awaitable[bytes]]
 
 
 @asynccontextmanager
-async def answering(method: str, answer: Answer) -> AsyncIterator[str]:
-    """A server of one unary method, bytes in and bytes out; yields the address."""
+async def answering(method: str, answer: Answer | grpc.RpcMethodHandler[Any, Any]) -> AsyncIterator[str]:
+    """A server of one method, bytes in and bytes out, unary unless a handler is given; yields the address."""
     service, name = method.split("/")
-    handler = grpc.method_handlers_generic_handler(service, {name: grpc.unary_unary_rpc_method_handler(answer)})
+    handler = answer if isinstance(answer, grpc.RpcMethodHandler) else grpc.unary_unary_rpc_method_handler(answer)
     server = grpc.aio.server(options=[("grpc.max_send_message_length", -1)])
-    server.add_generic_rpc_handlers((handler,))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {name: handler}),))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
@@ -61,7 +61,7 @@ async def silent() -> AsyncIterator[str]:
     writers: list[asyncio.StreamWriter] = []
     server = await asyncio.start_server(lambda _reader, writer: writers.append(writer), "127.0.0.1", 0)
     try:
-        yield "127.0.0.1:{}".format(server.sockets[0].getsockname()[1])
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
         for writer in writers:

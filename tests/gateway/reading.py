@@ -1,7 +1,8 @@
-"""Short ways to ask the front door, to read its replies, and to bend the lane table."""
+"""Short ways to read the front door's replies, to bend the lane table, and to see what is still at work."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Any
@@ -12,8 +13,11 @@ from google.rpc import error_details_pb2, status_pb2
 from lanemesh.v1.search_pb2 import LedgerRow, SearchResponse
 
 from services.runtime.errors import DETAILS_KEY
-from services.runtime.registry import Table
+from services.runtime.registry import ModeRow, Table
 from tests.support import TABLE
+
+# Time enough for a busy machine, where time is not what is tested.
+_LANE_MS, _MODE = 20_000, ModeRow(deadline_ms=60_000, reserve_ms=20_000, fusion_ms=10_000)
 
 
 def tuned(table: Table = TABLE, **lanes: dict[str, Any]) -> Table:
@@ -24,6 +28,11 @@ def tuned(table: Table = TABLE, **lanes: dict[str, Any]) -> Table:
             fields = fields | {"budget_ms": dict.fromkeys(table.modes, budget)}
         rows[name] = replace(rows[name], **fields)
     return replace(table, lanes=rows)
+
+
+UNHURRIED = replace(
+    tuned(TABLE, **{name: {"budget_ms": _LANE_MS} for name in TABLE.lanes}), modes=dict.fromkeys(TABLE.modes, _MODE)
+)
 
 
 def row(reply: SearchResponse, lane: str) -> LedgerRow:
@@ -65,3 +74,20 @@ async def refusal(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str, str]:
         part.Unpack(bad)
     assert [violation.field for violation in bad.field_violations] == [*info.metadata.values()]
     return error.code(), info.reason, info.metadata.get("field", "")
+
+
+# A server waiting for its next call, the shell around each call, and peers watching each other's health.
+_STANDING = ("AioServer._request", "_schedule_rpc_coro", "grpc.health")
+
+
+def at_work() -> set[asyncio.Task[Any]]:
+    """The tasks of this loop that serve or make a call of ours."""
+    named = {task: f"{task.get_name()} {getattr(task.get_coro(), '__qualname__', '')}" for task in asyncio.all_tasks()}
+    return {task for task, name in named.items() if not any(standing in name for standing in _STANDING)}
+
+
+async def settled(before: set[asyncio.Task[Any]]) -> None:
+    """Returns when no task is left that was not there before."""
+    async with asyncio.timeout(10):
+        while left := at_work() - before:
+            await asyncio.wait(left)

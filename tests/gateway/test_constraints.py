@@ -100,7 +100,9 @@ def test_depth_sets_results_and_search_depth(depth: Any, results: int, search_de
     assert (row.results, row.search_depth) == (results, search_depth)
 
 
-@pytest.mark.parametrize(("mode", "search_depth"), [("simple", 1), ("technical", 2), ("research", 3), ("multimedia", 3)])
+@pytest.mark.parametrize(
+    ("mode", "search_depth"), [("simple", 1), ("technical", 2), ("research", 3), ("multimedia", 3)]
+)
 def test_a_mode_searches_as_deep_as_its_name_says(mode: str, search_depth: int) -> None:
     assert bind(mode).depth.search_depth == search_depth
 

@@ -6,10 +6,8 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from lanemesh.v1.evidence_pb2 import Document
 from lanemesh.v1.index_pb2 import DeleteRequest
-from lanemesh.v1.lane_pb2 import RetrieveRequest, RetrieveResponse
 
 from services.keyword.lane import KeywordLane
-from services.runtime.errors import InvalidRequest
 from services.runtime.lane import IndexLane
 
 WHOLE = Document(
@@ -184,21 +182,6 @@ async def test_empty_says_what_was_looked_for(search) -> None:
     assert reply.message == "No document contains any of: unobtainium, pandora within the filters projects."
     assert (reply.total_found, reply.engine) == (0, "sqlite-fts5")
     assert (await search("?!")).message == "The query holds no word to look for."
-
-
-@pytest.mark.parametrize(
-    ("request_", "field"),
-    [
-        (RetrieveRequest(max_results=1), "query"),
-        (RetrieveRequest(query="x" * 10_001, max_results=1), "query"),
-        (RetrieveRequest(query="x"), "max_results"),
-        (RetrieveRequest(query="x", max_results=101), "max_results"),
-    ],
-)
-async def test_requests_beyond_the_limits(lane: KeywordLane, request_: RetrieveRequest, field: str) -> None:
-    with pytest.raises(InvalidRequest) as refused:
-        await lane.retrieve(request_, RetrieveResponse())
-    assert refused.value.field == field
 
 
 async def test_very_long_questions_are_answered_by_their_rarest_words(store, found) -> None:

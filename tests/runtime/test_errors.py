@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import grpc
 import pytest
@@ -36,17 +37,27 @@ def tree(root: type[LanemeshError] = LanemeshError) -> Iterator[type[LanemeshErr
         yield from tree(child)
 
 
-async def refused_by_a_lane(error: Exception) -> grpc.aio.AioRpcError:
-    async with lane_server("keyword", FakeLane(error=error)) as address, grpc.aio.insecure_channel(address) as channel:
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await LaneServiceStub(channel).Retrieve(QUESTION)
+@asynccontextmanager
+async def failing() -> AsyncIterator[tuple[FakeLane, LaneServiceStub]]:
+    """A lane that fails as it is told, and a way to ask it."""
+    lane = FakeLane()
+    async with lane_server("keyword", lane) as address, grpc.aio.insecure_channel(address) as channel:
+        yield lane, LaneServiceStub(channel)
+
+
+async def status_of(lane: FakeLane, stub: LaneServiceStub, error: Exception) -> grpc.aio.AioRpcError:
+    """The status with which the error arrives."""
+    lane.error = error
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await stub.Retrieve(QUESTION)
     return caught.value
 
 
-async def through_a_call(error: Exception) -> LanemeshError:
-    async with lane_server("keyword", FakeLane(error=error)) as address, grpc.aio.insecure_channel(address) as channel:
-        with pytest.raises(LanemeshError) as caught:
-            await call(LaneServiceStub(channel).Retrieve, QUESTION, Deadline.after(10.0))
+async def received(lane: FakeLane, stub: LaneServiceStub, error: Exception) -> LanemeshError:
+    """The error that `call` makes of it again."""
+    lane.error = error
+    with pytest.raises(LanemeshError) as caught:
+        await call(stub.Retrieve, QUESTION, Deadline.after(30.0))
     return caught.value
 
 
@@ -66,39 +77,39 @@ def test_reasons_are_upper_snake_case_and_distinct() -> None:
     assert all(reason.replace("_", "").isupper() for reason in reasons)
 
 
-@pytest.mark.parametrize(
-    ("sent", "arrives_as"),
-    [
-        (LanemeshError("went wrong"), Refused),
-        (InvalidRequest("filters.projects", "too many"), InvalidRequest),
-        (Overloaded("busy"), Overloaded),
-        (Unavailable("the engine is away"), Unavailable),
-        (NotImplementedHere("not here"), NotImplementedHere),
-        (BadReply("unusable"), Refused),
-        (Refused("no", reason="KEY_REJECTED"), Refused),
-        (StartupError("half-configured"), Refused),
-        (Unavailable("the index is being rebuilt", reason="REBUILDING"), Unavailable),
-    ],
-    ids=lambda value: value.__class__.__name__ if isinstance(value, Exception) else "",
-)
-async def test_an_error_keeps_its_kind_reason_and_message_over_a_call(
-    sent: LanemeshError, arrives_as: type[LanemeshError]
-) -> None:
-    received = await through_a_call(sent)
-    assert type(received) is arrives_as
-    assert (received.message, received.reason) == (sent.message, sent.reason)
+ROUND_TRIPS: list[tuple[LanemeshError, type[LanemeshError]]] = [
+    (LanemeshError("went wrong"), Refused),
+    (InvalidRequest("filters.projects", "too many"), InvalidRequest),
+    (Overloaded("busy"), Overloaded),
+    (Unavailable("the engine is away"), Unavailable),
+    (Unavailable("the index is being rebuilt", reason="REBUILDING"), Unavailable),
+    (NotImplementedHere("not here"), NotImplementedHere),
+    (BadReply("unusable"), Refused),
+    (Refused("no", reason="KEY_REJECTED"), Refused),
+    (StartupError("half-configured"), Refused),
+]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in tree() if kind not in (InvalidRequest, DeadlinePassed)])
-async def test_an_error_leaves_with_the_status_of_the_table(kind: type[LanemeshError]) -> None:
-    assert (await refused_by_a_lane(kind("went wrong"))).code() is errors.STATUS[kind]
+async def test_an_error_keeps_its_kind_reason_and_message_over_a_call() -> None:
+    async with failing() as (lane, stub):
+        for sent, arrives_as in ROUND_TRIPS:
+            arrived = await received(lane, stub, sent)
+            assert type(arrived) is arrives_as
+            assert (arrived.message, arrived.reason) == (sent.message, sent.reason)
+
+
+async def test_an_error_leaves_with_the_status_of_the_table() -> None:
+    async with failing() as (lane, stub):
+        for sent, _ in ROUND_TRIPS:
+            assert (await status_of(lane, stub, sent)).code() is errors.STATUS[type(sent)]
 
 
 async def test_an_invalid_request_names_its_field_in_the_standard_details() -> None:
-    received = await through_a_call(InvalidRequest("query", "must not be empty"))
-    assert isinstance(received, InvalidRequest)
-    assert (received.field, received.description) == ("query", "must not be empty")
-    raw = await refused_by_a_lane(InvalidRequest("query", "must not be empty"))
+    sent = InvalidRequest("query", "must not be empty")
+    async with failing() as (lane, stub):
+        arrived, raw = await received(lane, stub, sent), await status_of(lane, stub, sent)
+    assert isinstance(arrived, InvalidRequest)
+    assert (arrived.field, arrived.description) == ("query", "must not be empty")
     status = status_pb2.Status.FromString(dict(raw.trailing_metadata())[errors.DETAILS_KEY])
     bad = error_details_pb2.BadRequest()
     assert any(part.Unpack(bad) for part in status.details)
@@ -106,16 +117,17 @@ async def test_an_invalid_request_names_its_field_in_the_standard_details() -> N
     assert status.code == grpc.StatusCode.INVALID_ARGUMENT.value[0]
 
 
-@pytest.mark.parametrize("retry_after", [None, 0.25, 30.0])
-async def test_an_overload_keeps_its_retry_hint(retry_after: float | None) -> None:
-    received = await through_a_call(Overloaded("busy", retry_after=retry_after))
-    assert isinstance(received, Overloaded)
-    assert received.retry_after == retry_after
+async def test_an_overload_keeps_its_retry_hint() -> None:
+    async with failing() as (lane, stub):
+        for retry_after in (None, 0.25, 30.0):
+            arrived = await received(lane, stub, Overloaded("busy", retry_after=retry_after))
+            assert isinstance(arrived, Overloaded)
+            assert arrived.retry_after == retry_after
 
 
 async def test_the_text_of_an_unforeseen_error_stays_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.ERROR):
-        raw = await refused_by_a_lane(RuntimeError("password=hunter2"))
+    async with failing() as (lane, stub):
+        raw = await status_of(lane, stub, RuntimeError("password=hunter2"))
     assert raw.code() is grpc.StatusCode.INTERNAL
     assert "hunter2" not in f"{raw.details()} {raw.trailing_metadata()!r}"
     assert "RuntimeError" in (raw.details() or "")
@@ -125,8 +137,9 @@ async def test_the_text_of_an_unforeseen_error_stays_in_the_log(caplog: pytest.L
 
 
 async def test_a_foreseen_error_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    await refused_by_a_lane(InvalidRequest("query", "must not be empty"))
-    await refused_by_a_lane(ConnectionResetError("by peer"))
+    async with failing() as (lane, stub):
+        await status_of(lane, stub, InvalidRequest("query", "must not be empty"))
+        await status_of(lane, stub, ConnectionResetError("by peer"))
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 

@@ -177,6 +177,14 @@ async def test_a_watcher_hears_of_every_change_and_of_the_end() -> None:
         assert await watch.read() is grpc.aio.EOF
 
 
+async def test_a_watcher_hears_of_a_drain_that_begins_while_it_is_being_told() -> None:
+    health = Health(Engine().check, [LANE], time_to_live=60.0)
+    watch = health.Watch(about(), None)  # type: ignore[arg-type]
+    assert (await anext(watch)).status == SERVING
+    health.drain()
+    assert [reply.status async for reply in watch] == [NOT_SERVING]
+
+
 async def test_a_watcher_hears_nothing_while_nothing_changes() -> None:
     engine = Engine()
     health = Health(engine.check, [LANE], time_to_live=0.001)

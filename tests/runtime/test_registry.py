@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import yaml
 from services.runtime.errors import StartupError
 from services.runtime.registry import Table, load_table
 
-VALUES = Path(__file__).parents[2] / "helm" / "values.yaml"
+VALUES = yaml.safe_load((Path(__file__).parents[2] / "helm" / "values.yaml").read_text())
 MODES = ("simple", "technical", "research", "multimedia")
 BUDGETS = {
     "web": (1000, 1500, 2000, 2000),
@@ -37,7 +39,7 @@ MAX_RESULTS = {
 FALLBACKS = {"vector": "keyword", "keyword": "vector", "kg": "vector", "news": "web", "markets": "web"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def table() -> Table:
     return load_table()
 
@@ -104,10 +106,11 @@ def test_only_refuses_a_lane_that_the_table_lacks(table: Table) -> None:
 
 
 def broken(tmp_path: Path, damage: Callable[[dict[str, Any]], object]) -> str:
-    values = yaml.safe_load(VALUES.read_text())
+    values = copy.deepcopy(VALUES)
     damage(values)
     path = tmp_path / "values.yaml"
-    path.write_text(yaml.safe_dump(values))
+    # JSON is YAML, but for the names of what is not a number.
+    path.write_text(json.dumps(values).replace("NaN", ".nan"))
     with pytest.raises(StartupError) as caught:
         load_table(path)
     assert str(path) in caught.value.message

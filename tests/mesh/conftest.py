@@ -1,0 +1,118 @@
+"""A whole mesh of real processes, started as a user would start it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import psutil
+import pytest
+from lanemesh.v1.search_pb2 import SearchRequest, SearchResponse
+from lanemesh.v1.search_pb2_grpc import SearchServiceStub
+
+LANEMESH = (sys.executable, "-m", "client.main")
+PORTS = 10
+
+
+def free_base() -> int:
+    """The first of ten consecutive free ports."""
+    for base in range(31_000, 40_000, PORTS):
+        sockets = [socket.socket() for _ in range(PORTS)]
+        try:
+            for offset, probe in enumerate(sockets):
+                probe.bind(("127.0.0.1", base + offset))
+            return base
+        except OSError:
+            continue
+        finally:
+            for probe in sockets:
+                probe.close()
+    raise RuntimeError("no free ports")
+
+
+class Up:
+    """A running mesh: its command line, its front door, its processes by name."""
+
+    def __init__(self, process: asyncio.subprocess.Process, base: int, home: Path) -> None:
+        self.process = process
+        self.base = base
+        self.home = home
+        self.address = f"127.0.0.1:{base}"
+        self.channel = grpc.aio.insecure_channel(self.address)
+        self.search = SearchServiceStub(self.channel)
+        self.environment = os.environ | {"LANEMESH_HOME": str(home), "LANEMESH_GATEWAY": self.address}
+
+    async def command(self, *arguments: str) -> tuple[int, str, str]:
+        """Runs `lanemesh …`; returns exit code, standard output and standard error."""
+        process = await asyncio.create_subprocess_exec(
+            *LANEMESH,
+            *arguments,
+            env=self.environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate()
+        return process.returncode or 0, out.decode(), err.decode()
+
+    async def json(self, *arguments: str) -> Any:
+        """Runs `lanemesh … --json`; returns the one object it prints."""
+        code, out, err = await self.command(*arguments, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+    async def ask(self, query: str = "How many times does PaymentAdapter retry?", **fields: Any) -> SearchResponse:
+        """One answer."""
+        return await self.search.Search(SearchRequest(query=query, **fields), timeout=5.0)
+
+    def processes(self) -> dict[str, psutil.Process]:
+        """The mesh's processes by name."""
+        children = psutil.Process(self.process.pid).children()
+        return {child.cmdline()[-1].removesuffix("_service"): child for child in children}
+
+    def kill(self, name: str, number: signal.Signals) -> int:
+        """Sends a signal to one process; returns its id."""
+        pid = self.processes()[name].pid
+        os.kill(pid, number)
+        return pid
+
+
+@pytest.fixture
+async def up(tmp_path: Path) -> AsyncIterator[Up]:
+    """The mesh with the demo corpus, on ports and in a home of its own."""
+    base = free_base()
+    process = await asyncio.create_subprocess_exec(
+        *LANEMESH,
+        "up",
+        "--demo",
+        "--port-base",
+        str(base),
+        env=os.environ | {"LANEMESH_HOME": str(tmp_path)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    assert process.stdout is not None
+    said = b""
+    while line := await process.stdout.readline():
+        said += line
+        if b"serving until" in line:
+            break
+    else:
+        raise AssertionError(said.decode())
+    mesh = Up(process, base, tmp_path)
+    try:
+        yield mesh
+    finally:
+        await mesh.channel.close()
+        if process.returncode is None:
+            for child in mesh.processes().values():
+                child.resume()
+            process.terminate()
+        await process.communicate()
