@@ -61,6 +61,8 @@ def bind(constraints: Constraints, mode: str, table: Table) -> Bound:
 
 def filters(request: SearchRequest, lane: LaneRow, table: Table, now: datetime) -> Filters:
     """What the lane's engine must apply."""
+    if not request.projects and not request.HasField("constraints"):
+        return Filters()
     constraints = request.constraints
     bound = Filters(
         projects=request.projects,

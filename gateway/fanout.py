@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -48,6 +48,8 @@ class Outcome:
     started_ms: float
     elapsed_ms: float
     reply: RetrieveResponse | None
+    # Identities of the documents in `reply`, in its order.
+    identities: Sequence[str] = ()
 
 
 class Fanout:
@@ -90,10 +92,11 @@ class Fanout:
         kept_ms = budget.reserve(self._table, planned.mode, left_ms).total_ms
         granted_ms = budget.lane_budget(row, planned.mode, planned.factor, left_ms, kept_ms)
         reply: RetrieveResponse | None = None
+        identities: Sequence[str] = ()
         try:
             with span(f"lane {row.name}", "client", lane=row.name, budget_ms=granted_ms):
                 reply = await call(self._retrieve[row.name], question, Deadline(started + granted_ms / 1000))
-            _check(reply, row.name)
+            identities = _check(reply, row.name)
             status, reason, message = reply.status, _reason(reply), reply.message
         except Exception as error:  # noqa: BLE001  a lane's failure is a value
             reply, status, reason, message = None, *_failure(error)
@@ -106,6 +109,7 @@ class Fanout:
             started_ms=(started - origin) * 1000,
             elapsed_ms=(time.monotonic() - started) * 1000,
             reply=reply,
+            identities=identities,
         )
 
 
@@ -128,9 +132,11 @@ def _reason(reply: RetrieveResponse) -> str:
     return reply.reason or LaneStatus.Name(reply.status).removeprefix("LANE_STATUS_")
 
 
-def _check(reply: RetrieveResponse, lane: str) -> None:
-    """Refuses a reply that parses but cannot be one of this lane's."""
+def _check(reply: RetrieveResponse, lane: str) -> Sequence[str]:
+    """The identities of the reply's documents; refuses a reply that parses but cannot be one of this lane's."""
     if reply.lane != lane or reply.status in _NOT_A_LANES or reply.status not in LaneStatus.values():
         raise BadReply(f"the reply is not one of lane {lane}")
-    if not all(evidence.document.id and isfinite(evidence.score) for evidence in reply.evidence):
+    identities = [evidence.document.id for evidence in reply.evidence]
+    if not all(identities) or not all(map(isfinite, [evidence.score for evidence in reply.evidence])):
         raise BadReply("a result has no document id or no finite score")
+    return identities

@@ -114,16 +114,15 @@ def _nothing() -> FuseResponse:
 def _own_order(found: Sequence[Outcome], limit: int, error: LanemeshError) -> Fused:
     """Rank by rank through the lanes, the same document once."""
     reply = FuseResponse(missing=[f"Results stand in the lanes' own order, without an answer: {error.message}."])
-    results: dict[str, Evidence] = {}
-    for rank in zip_longest(*(outcome.reply.evidence for outcome in found if outcome.reply)):
-        for evidence in filter(None, rank):
-            if len(results) < limit:
-                results.setdefault(evidence.document.id, evidence)
+    chosen: dict[str, Evidence] = {}
+    for place, rank in enumerate(zip_longest(*(outcome.identities for outcome in found))):
+        for outcome, identity in zip(found, rank, strict=True):
+            if identity is not None and identity not in chosen and len(chosen) < limit and outcome.reply:
+                chosen[identity] = outcome.reply.evidence[place]
     kept: Counter[str] = Counter()
     for outcome in found:
-        returned = {evidence.document.id for evidence in outcome.reply.evidence} if outcome.reply else set()
-        for identity in returned & results.keys():
+        for identity in chosen.keys() & set(outcome.identities):
             # The lanes' replies end here, so their evidence may be marked in place.
-            results[identity].lanes.append(outcome.lane)
+            chosen[identity].lanes.append(outcome.lane)
             kept[outcome.lane] += 1
-    return Fused(reply, list(results.values()), kept, error=error.reason)
+    return Fused(reply, list(chosen.values()), kept, error=error.reason)

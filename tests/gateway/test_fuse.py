@@ -134,7 +134,8 @@ async def test_without_any_evidence_fusion_is_not_asked() -> None:
 async def test_a_fusion_switched_off_is_flagged_as_such() -> None:
     planned = plan.make(WHY, TABLE.only({"keyword"}), 5000.0, 0.0, datetime(2026, 3, 1, tzinfo=UTC))
     reply = RetrieveResponse(lane="keyword", evidence=FOUND["keyword"])
-    outcome = Outcome("keyword", lane_pb2.LANE_STATUS_OK, "", "", 100.0, 0.0, 1.0, reply)
+    names = [found.document.id for found in reply.evidence]
+    outcome = Outcome("keyword", lane_pb2.LANE_STATUS_OK, "", "", 100.0, 0.0, 1.0, reply, names)
     peers = Peers({"fusion": NOBODY}, max_reply_bytes=1024)
     try:
         fused = await Fusion(TABLE, peers, enabled=False).fuse(WHY, planned, [outcome], Deadline.after(5.0))
