@@ -15,6 +15,7 @@ from typing import Any
 
 import grpc
 import uvloop
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from lanemesh.v1 import lane_pb2_grpc
 from lanemesh.v1.evidence_pb2 import Document, Evidence
 from lanemesh.v1.lane_pb2 import LANE_STATUS_OK, RetrieveRequest, RetrieveResponse
@@ -94,6 +95,10 @@ async def serve(arguments: list[str]) -> None:
         )
         handler = grpc.method_handlers_generic_handler("lanemesh.v1.SearchService", {"Search": method})
         server.add_generic_rpc_handlers((handler,))
+    # Channels of the mesh watch the readiness of their peers.
+    servicer = health.aio.HealthServicer()
+    await servicer.set("", health_pb2.HealthCheckResponse.SERVING)
+    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
     server.add_insecure_port(f"127.0.0.1:{port}")
     await server.start()
     gc.collect()

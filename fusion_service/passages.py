@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from lanemesh.v1.evidence_pb2 import Document, Evidence, Span
@@ -15,6 +15,8 @@ from fusion_service.tokens import stems, stems_of
 # Of a longer document only this many characters are read, around the stretch that matched.
 WINDOW = 8_000
 _LEAD = 2_000
+# Texts kept read, each of at most a window: some twenty megabytes when all are full.
+_MOST_TEXTS = 256
 
 
 @dataclass(slots=True, eq=False)
@@ -23,7 +25,7 @@ class Statement:
 
     text: str
     stems: Sequence[str]
-    bag: set[str]
+    bag: Set[str]
 
 
 @dataclass(slots=True, eq=False)
@@ -65,7 +67,7 @@ class Index:
 def statement(text: str) -> Statement:
     """A text in comparable form."""
     words = stems(text)
-    return Statement(text, words, set(words))
+    return Statement(text, words, frozenset(words))
 
 
 def evidence_source(evidence: Evidence) -> Source:
@@ -110,28 +112,60 @@ def _window(length: int, matched: Span | None) -> tuple[int, int]:
 
 def _add_passages(source: Source, needles: Sequence[str], passages: list[Passage]) -> None:
     start, end = source.window
-    text = source.content[start:end]
-    pieces = split(text)
+    read = _TEXTS.read(source.content[start:end])
+    pieces = read.pieces
     if len(pieces) > 2:
         # The window cuts through its first and last sentence.
         pieces = pieces[start > 0 : len(pieces) - (end < len(source.content))]
-    wanted = _wanted(text, pieces, needles)
-    comparable = stems_of(text, [(first, last) for _, (first, last, _) in wanted])
     context = title = frozenset(stems(source.document.title[:1_000]))
-    for (position, (first, last, kind)), words in zip(wanted, comparable, strict=True):
+    wanted = _wanted(read, pieces, needles)
+    for (position, (first, last, kind)), (words, bag) in zip(wanted, read.comparable(wanted), strict=True):
         if kind == HEADING:
-            context = title.union(words)
+            context = title | bag
         else:
             place = (source, start + first, start + last, kind, len(passages), position)
-            passages.append(Passage(text[first:last], words, set(words), *place, context))
+            passages.append(Passage(read.text[first:last], words, bag, *place, context))
 
 
-def _wanted(text: str, pieces: Sequence[Piece], needles: Sequence[str]) -> list[tuple[int, Piece]]:
+@dataclass(slots=True, eq=False)
+class Reading:
+    """What reading a text gave: its pieces, and of those that mattered to a query their comparable words."""
+
+    text: str
+    lowered: str
+    pieces: list[Piece]
+    words: dict[int, tuple[Sequence[str], frozenset[str]]]
+
+    def comparable(self, wanted: Sequence[tuple[int, Piece]]) -> list[tuple[Sequence[str], frozenset[str]]]:
+        """The words of these pieces, each worked out once."""
+        known = self.words
+        fresh = [piece for _, piece in wanted if piece[0] not in known]
+        for piece, found in zip(fresh, stems_of(self.text, [piece[:2] for piece in fresh]), strict=True):
+            known[piece[0]] = (found, frozenset(found))
+        return [known[piece[0]] for _, piece in wanted]
+
+
+class _Texts(dict[str, Reading]):
+    """Texts read lately: the same documents answer many queries. Bounded; the oldest goes first."""
+
+    def read(self, text: str) -> Reading:
+        """The reading of a text, now the newest."""
+        reading = self.pop(text, None) or Reading(text, text.lower(), split(text), {})
+        while len(self) >= _MOST_TEXTS:
+            del self[next(iter(self))]
+        self[text] = reading
+        return reading
+
+
+_TEXTS = _Texts()
+
+
+def _wanted(read: Reading, pieces: Sequence[Piece], needles: Sequence[str]) -> list[tuple[int, Piece]]:
     """The numbered pieces that may matter, headings included, code never."""
     numbered = [(number, piece) for number, piece in enumerate(pieces) if piece[2] != CODE]
-    if not needles or not text.isascii():
+    if not needles or not read.text.isascii():
         return numbered
-    places = _places(text.lower(), needles)
+    places = _places(read.lowered, needles)
     wanted, under, opening = [], False, True
     for number, piece in numbered:
         first, last, kind = piece

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from itertools import pairwise
 
 from fusion_service.passages import Passage, Statement
@@ -62,7 +63,7 @@ def _granted(sentence: Statement, passage: Statement, context: frozenset[str]) -
     return len(left & _names(sentence, passage)) * _CONTEXT_SHARE if left else 0.0
 
 
-def _kept_order(sentence: Statement, passage: Statement, shared: set[str]) -> float:
+def _kept_order(sentence: Statement, passage: Statement, shared: Set[str]) -> float:
     """Share of neighbouring shared words that stand in the same order in both; a passive turns them round rightly."""
     if len(shared) < 2 or (" by " in sentence.text) != (" by " in passage.text):
         return 1.0

@@ -126,7 +126,7 @@ def _novelty(candidate: Candidate, answered: set[str]) -> float:
     return (1.0 - _NOVELTY_SHARE + _NOVELTY_SHARE * fresh) * (1.0 - candidate.said)
 
 
-def _mark_said(left: Iterable[Candidate], said: set[str]) -> None:
+def _mark_said(left: Iterable[Candidate], said: Set[str]) -> None:
     for candidate in left:
         bag = candidate.passage.bag
         share = len(bag & said) / min(len(bag), len(said))

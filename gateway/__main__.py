@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lanemesh.v1.search_pb2_grpc import add_SearchServiceServicer_to_server
 
 from gateway.service import Gateway
-from services.runtime.clients import Peers, PeerSettings
+from services.runtime.clients import Peers, PeerSettings, default_listen
 from services.runtime.process import Environment, run
 from services.runtime.registry import Table
 from services.runtime.server import Server, ServerSettings, Service
@@ -26,7 +26,7 @@ class GatewaySettings:
 async def build(table: Table, environment: Environment) -> tuple[Server, Callable[[], Awaitable[None]]]:
     """The server of the gateway. It is ready when it can be asked: a lost lane does not make it unready."""
     peer_settings = load(PeerSettings, environment)
-    default = {"LANEMESH_LISTEN": f"127.0.0.1:{peer_settings.port_base + table.gateway_port}"}
+    default = {"LANEMESH_LISTEN": default_listen(environment, table.gateway_port)}
     settings = load(ServerSettings, default | dict(environment))
     peers = Peers.of_table(table, peer_settings)
     gateway = Gateway(table, peers, fusion=load(GatewaySettings, environment).fusion)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 
-import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from lanemesh.v1 import search_pb2
 from lanemesh.v1.index_pb2 import StatsRequest
@@ -45,9 +44,7 @@ async def _check(info: LaneInfo, peers: Peers, limit: Deadline) -> LaneInfo:
     info.address = peers.addresses[info.name]
     started = time.monotonic()
     try:
-        # On a connection of its own: the lasting channels shut out a peer that is not ready.
-        async with grpc.aio.insecure_channel(info.address) as channel:
-            health = await call(health_method(channel), HealthCheckRequest(), limit)
+        health = await call(health_method(peers.probe(info.name)), HealthCheckRequest(), limit)
         ready = health.status == HealthCheckResponse.SERVING
         info.serving = search_pb2.SERVING_READY if ready else search_pb2.SERVING_NOT_READY
         info.message = "" if ready else "its own check fails or it is draining"

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from lanemesh.v1.index_pb2_grpc import add_IndexServiceServicer_to_server
 from lanemesh.v1.lane_pb2_grpc import add_LaneServiceServicer_to_server
 
-from services.runtime.clients import PORT_BASE
+from services.runtime.clients import default_listen
 from services.runtime.errors import StartupError
 from services.runtime.lane import IndexLane, Lane
 from services.runtime.process import Environment, run
@@ -47,7 +47,7 @@ async def build(name: str, table: Table, environment: Environment) -> tuple[Serv
     """The server of one lane."""
     if name not in table.lanes:
         raise StartupError(f"unknown lane {name!r}; the table has {', '.join(table.lanes)}")
-    default = {"LANEMESH_LISTEN": f"127.0.0.1:{PORT_BASE + table.lanes[name].port}"}
+    default = {"LANEMESH_LISTEN": default_listen(environment, table.lanes[name].port)}
     settings = load(ServerSettings, default | dict(environment))
     lane = await open_lane(name, environment)
     return Server(settings, services_of(name, lane, table), lane.check), lane.close

@@ -15,7 +15,7 @@ from services.runtime import telemetry
 from services.runtime.deadline import Deadline
 from services.runtime.errors import BadReply, DeadlinePassed, from_status
 from services.runtime.registry import Table
-from services.runtime.settings import setting
+from services.runtime.settings import load, setting
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -60,12 +60,18 @@ class PeerSettings:
         return self.address.format(name=name, port=self.port_base + offset)
 
 
+def default_listen(environment: Mapping[str, str], offset: int) -> str:
+    """Where a process listens when it is not told: on loopback, at its offset from the port base."""
+    return f"127.0.0.1:{load(PeerSettings, environment).port_base + offset}"
+
+
 def open_channel(address: str, max_reply_bytes: int = 16 * 1024 * 1024, *, watching: bool = True) -> grpc.aio.Channel:
     """A channel that finds a restarted process again within half a second; `watching`, only while it is ready."""
     config = _SERVICE_CONFIG | (_WATCHING if watching else {})
     options: list[tuple[str, Any]] = [
         ("grpc.service_config", json.dumps(config)),
         ("grpc.enable_retries", 1),
+        ("grpc.http2.lookahead_bytes", 1 << 20),
         ("grpc.initial_reconnect_backoff_ms", 50),
         # In spite of its name this is the time-out of one connection attempt: a process that hangs must run into the
         # caller's deadline, not look as if it were gone.

@@ -29,7 +29,7 @@ class ServerSettings:
     max_concurrent: int = setting("LANEMESH_MAX_CONCURRENT", 256, low=1, high=100_000)
     max_message_bytes: int = setting("LANEMESH_MAX_MESSAGE_BYTES", 16 * 1024 * 1024, low=1024, high=1 << 30)
     grace_seconds: float = setting("LANEMESH_GRACE_SECONDS", 15.0, low=0.0, high=600.0)
-    # Time between "not ready" and refusing new calls: peers that watch readiness need a moment, balancers that poll more.
+    # Time between "not ready" and refusing new calls: peers that watch need a moment, balancers that poll need more.
     lame_duck_seconds: float = setting("LANEMESH_LAME_DUCK_SECONDS", 0.1, low=0.0, high=60.0)
     check_seconds: float = setting("LANEMESH_CHECK_SECONDS", 1.0, low=0.01, high=60.0)
 
@@ -104,6 +104,7 @@ def _options(settings: ServerSettings) -> list[tuple[str, int]]:
         ("grpc.max_send_message_length", settings.max_message_bytes),
         # A second process on the same port must fail, not share it.
         ("grpc.so_reuseport", 0),
+        ("grpc.http2.lookahead_bytes", 1 << 20),
         ("grpc.keepalive_time_ms", 30_000),
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.keepalive_permit_without_calls", 1),

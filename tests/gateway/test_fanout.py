@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from math import inf, nan
 from typing import Any
 
@@ -16,6 +18,10 @@ from lanemesh.v1.index_pb2 import StatsResponse
 from lanemesh.v1.lane_pb2 import LaneStatus, RetrieveResponse
 from lanemesh.v1.search_pb2 import DEGRADATION_L1, SearchRequest, SearchResponse
 
+from gateway import plan
+from gateway.fanout import Fanout
+from services.runtime.clients import Peers
+from services.runtime.deadline import Deadline
 from services.runtime.errors import DETAILS_KEY, Overloaded, Unavailable
 from services.runtime.registry import Table
 from tests.gateway.hostile import RETRIEVE, Answer, aborting, answering, never, saying, silent
@@ -203,4 +209,18 @@ async def test_each_lane_is_asked_once_with_its_own_limits() -> None:
     assert {name: [question.max_results for question in lane.asked] for name, lane in lanes.items()} == {
         "vector": [10],
         "kg": [20],
+    }
+
+
+async def test_an_error_nobody_foresaw_is_a_row_too() -> None:
+    table = UNHURRIED.only({"vector", "kg"})
+    planned = plan.make(WHY, table, 60_000.0, 0.0, datetime(2026, 3, 1, tzinfo=UTC))
+    peers = Peers(dict.fromkeys(("vector", "kg"), NOBODY), max_reply_bytes=1024)
+    fanout = Fanout(table, peers)
+    # A call on a closed channel fails before it has any status.
+    await peers.close()
+    outcomes = await fanout.ask_all(WHY, planned, Deadline.after(60.0), time.monotonic())
+    assert {outcome.lane: (outcome.status, outcome.reason) for outcome in outcomes} == {
+        "vector": (lane_pb2.LANE_STATUS_ERROR, "INTERNAL"),
+        "kg": (lane_pb2.LANE_STATUS_ERROR, "INTERNAL"),
     }

@@ -37,10 +37,13 @@ async def test_events_come_in_order_and_the_waiting_list_shrinks() -> None:
     assert events[-1].final.plan == events[0].plan
 
 
+@pytest.mark.parametrize("fusion", [True, NOBODY], ids=["fused", "fusion lost"])
 @pytest.mark.parametrize("order", [*permutations(FOUND)], ids="-".join)
-async def test_the_final_answer_is_that_of_search_in_whatever_order_lanes_arrive(order: tuple[str, ...]) -> None:
+async def test_the_final_answer_is_that_of_search_in_whatever_order_lanes_arrive(
+    order: tuple[str, ...], fusion: bool | str
+) -> None:
     lanes = {name: FakeLane(results) for name, results in FOUND.items()}
-    async with mesh(lanes, table=UNHURRIED) as running:
+    async with mesh(lanes, fusion=fusion, table=UNHURRIED) as running:
         expected = await running.search.Search(ASKED)
         for lane in lanes.values():
             lane.gate = asyncio.Event()

@@ -336,26 +336,6 @@ async def test_a_sender_runs_ahead_of_a_slow_index_only_so_far() -> None:
     assert ahead < total / 2
 
 
-async def test_a_stream_that_is_cancelled_stores_no_further_batch() -> None:
-    lane = Index()
-    sent = asyncio.Event()
-    endless = asyncio.Event()
-
-    async def records() -> AsyncIterator[UpsertRequest]:
-        for record in documents(3):
-            yield record
-        sent.set()
-        await endless.wait()
-
-    async with served(lane) as mesh:
-        call = mesh.index.Upsert(records())
-        await sent.wait()
-        call.cancel()
-        await asyncio.gather(call, return_exceptions=True)
-        await mesh.index.Stats(StatsRequest())
-    assert lane.batches == []
-
-
 async def test_delete_returns_how_many_were_there() -> None:
     lane = Index()
     async with served(lane) as mesh:
