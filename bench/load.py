@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 import psutil
@@ -46,6 +46,17 @@ async def run(ask: Ask, concurrency: int, requests: int, processes: list[psutil.
     elapsed = time.perf_counter() - started
     spent = cpu_seconds(processes) - cpu
     return Sample(concurrency, latencies, len(latencies) / elapsed, spent / len(latencies))
+
+
+async def in_turn(asks: Mapping[str, Ask], requests: int) -> dict[str, list[float]]:
+    """Latencies of one client that asks each variant in turn, so that neighbours in time are compared."""
+    latencies: dict[str, list[float]] = {variant: [] for variant in asks}
+    for _ in range(requests):
+        for variant, ask in asks.items():
+            started = time.perf_counter()
+            await ask()
+            latencies[variant].append(time.perf_counter() - started)
+    return latencies
 
 
 def cpu_seconds(processes: list[psutil.Process]) -> float:

@@ -14,6 +14,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
@@ -24,7 +25,7 @@ from lanemesh.v1.lane_pb2_grpc import LaneServiceStub
 from lanemesh.v1.search_pb2 import SearchRequest
 from lanemesh.v1.search_pb2_grpc import SearchServiceStub
 
-from bench.load import run
+from bench.load import in_turn, run
 from bench.null import DOCUMENTS, LANES
 from bench.processes import free_base, mesh
 from bench.report import CONCURRENCY, Round, page, report, verdicts
@@ -90,9 +91,11 @@ async def measure(base: int, processes: dict[str, list[psutil.Process]], rounds:
     for number in range(rounds):
         row: Round = {}
         for concurrency in CONCURRENCY:
-            count = requests if concurrency > 1 else requests // 2
             for variant in VARIANTS if number % 2 == 0 else reversed(VARIANTS):
-                row[variant, concurrency] = await run(ask[variant], concurrency, count, processes[variant])
+                row[variant, concurrency] = await run(ask[variant], concurrency, requests, processes[variant])
+        # One client at a time pairs the variants request by request; the runs above keep the CPU time apart.
+        for variant, latencies in (await in_turn(ask, requests)).items():
+            row[variant, 1] = replace(row[variant, 1], latencies=latencies, throughput=requests / sum(latencies))
         samples.append(row)
         print(f"\rround {number + 1} of {rounds}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
@@ -102,8 +105,8 @@ async def measure(base: int, processes: dict[str, list[psutil.Process]], rounds:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measures, prints the table and writes bench/results.json and bench/RESULTS.md."""
     parser = argparse.ArgumentParser(prog="lanemesh bench", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds (default 7)")
-    parser.add_argument("--requests", type=int, default=400, help="requests per variant, round and concurrency")
+    parser.add_argument("--rounds", type=int, default=9, help="interleaved rounds (default 9)")
+    parser.add_argument("--requests", type=int, default=300, help="requests per variant, round and concurrency")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--check", action="store_true", help="exit 1 when a target is missed")
     options = parser.parse_args(argv)

@@ -12,8 +12,8 @@ from lanemesh.v1.fusion_pb2 import LaneFindings
 
 from fusion_service.urls import canonical_url
 
-# Whole contents are compared only between documents that open with the same words.
-_OPENING_WORDS = 8
+# Whole contents are compared only between documents that open with the same characters, white space aside.
+_OPENING, _OPENING_RAW = 24, 64
 
 
 class Sighting(NamedTuple):
@@ -76,16 +76,16 @@ def _matches(sightings: Sequence[Sighting]) -> Iterator[tuple[int, int]]:
     """Pairs that share an id, a canonical URL or a content; empty fields match nothing."""
     ids: dict[str, int] = {}
     urls: dict[str, int] = {}
-    openings: dict[tuple[str, ...], int] = {}
+    openings: dict[str, int] = {}
     contents: dict[str, int] = {}
     compared: set[int] = set()
     for index, (_, evidence, content) in enumerate(sightings):
         document = evidence.document
         if (identity := document.id) and (other := ids.setdefault(identity, index)) != index:
             yield index, other
-        if (url := canonical_url(document.url)) and (other := urls.setdefault(url, index)) != index:
+        if (url := document.url) and (url := canonical_url(url)) and (other := urls.setdefault(url, index)) != index:
             yield index, other
-        opening = tuple(content.split(None, _OPENING_WORDS)[:_OPENING_WORDS])
+        opening = _opening(content)
         if not opening:
             continue
         first = openings.setdefault(opening, index)
@@ -95,6 +95,14 @@ def _matches(sightings: Sequence[Sighting]) -> Iterator[tuple[int, int]]:
                 contents.setdefault(_normal(sightings[first].content), first)
             if (other := contents.setdefault(_normal(content), index)) != index:
                 yield index, other
+
+
+def _opening(content: str) -> str:
+    """The first characters of a content without its white space; equal for contents that differ in nothing else."""
+    opening = "".join(content[:_OPENING_RAW].split())
+    if len(opening) < _OPENING < len(content):
+        opening = "".join(content.split(None, _OPENING)[:_OPENING])
+    return opening[:_OPENING]
 
 
 def _normal(content: str) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+import grpc
 from lanemesh.v1.evidence_pb2 import Evidence
-from lanemesh.v1.fusion_pb2 import FuseRequest, FuseResponse
-from lanemesh.v1.fusion_pb2_grpc import FusionServiceStub
+from lanemesh.v1.fusion_pb2 import FuseRequest
 from lanemesh.v1.search_pb2 import SearchRequest, SearchResponse
 
 from gateway import budget
@@ -25,26 +25,18 @@ from services.runtime.telemetry import span
 log = logging.getLogger(__name__)
 
 
+FUSE = "/lanemesh.v1.FusionService/Fuse"
+# FuseRequest.lanes on the wire: field 5, length-delimited.
+_LANES_TAG = bytes([FuseRequest.LANES_FIELD_NUMBER << 3 | 2])
+
+
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """What fusion made of the findings; `error` is the reason when it did not answer."""
+    """The reply as far as fusion writes it; `error` is the reason when fusion did not answer."""
 
-    reply: FuseResponse
-    results: Sequence[Evidence]
+    response: SearchResponse
     kept: Mapping[str, int]
     error: str = ""
-
-    def into(self, response: SearchResponse) -> None:
-        """Puts the fused part into the reply."""
-        response.results.extend(self.results)
-        response.answer = self.reply.answer
-        response.sentences.extend(self.reply.sentences)
-        response.bibliography.extend(self.reply.bibliography)
-        response.disagreements.extend(self.reply.disagreements)
-        response.missing.extend(self.reply.missing)
-        response.fusion_error = self.error
-        if not self.error:
-            response.fusion.CopyFrom(self.reply.report)
 
 
 class Fusion:
@@ -53,7 +45,10 @@ class Fusion:
     def __init__(self, table: Table, peers: Peers, enabled: bool = True) -> None:
         self._table = table
         self._enabled = enabled
-        self._fuse = FusionServiceStub(peers.channel("fusion")).Fuse
+        # A FuseResponse is the fused part of a SearchResponse, so its bytes are read straight into the reply.
+        self._fuse: grpc.aio.UnaryUnaryMultiCallable[bytes, SearchResponse] = peers.channel("fusion").unary_unary(
+            FUSE, request_serializer=None, response_deserializer=SearchResponse.FromString
+        )
 
     async def fuse(
         self, request: SearchRequest, planned: Planned, outcomes: Sequence[Outcome], deadline: Deadline
@@ -61,7 +56,7 @@ class Fusion:
         """Fuses what the lanes found; without fusion the lanes' own order stands, flagged."""
         found = [outcome for outcome in outcomes if outcome.reply is not None and outcome.reply.evidence]
         if not found:
-            return Fused(_nothing(), (), {})
+            return Fused(_nothing(), {})
         if not self._enabled:
             error = Unavailable("fusion is switched off", reason="FUSION_DISABLED")
             return _own_order(found, planned.message.max_results, error)
@@ -75,7 +70,7 @@ class Fusion:
         except Exception as error:
             log.error("unexpected error of the fusion call", exc_info=error)
             return _own_order(found, planned.message.max_results, translate(error))
-        return Fused(reply, reply.results, reply.report.kept)
+        return Fused(reply, reply.fusion.kept)
 
     def _limit(self, planned: Planned, deadline: Deadline) -> float:
         """Fusion's part of the reserve, or what is left of all if that is less."""
@@ -83,8 +78,9 @@ class Fusion:
         return min(planned.message.fusion_ms, budget.reserve(self._table, planned.mode, left_ms).total_ms)
 
 
-def _question(request: SearchRequest, planned: Planned, found: Sequence[Outcome]) -> FuseRequest:
-    question = FuseRequest(
+def _question(request: SearchRequest, planned: Planned, found: Sequence[Outcome]) -> bytes:
+    """A FuseRequest on the wire. The lanes' replies stand in it as they are: taking them apart would cost a copy."""
+    head = FuseRequest(
         query=request.query,
         mode=request.mode,
         query_types=planned.message.query_types,
@@ -95,25 +91,36 @@ def _question(request: SearchRequest, planned: Planned, found: Sequence[Outcome]
         marker_style=request.marker_style,
         resolution=request.resolution,
     )
+    parts = [head.SerializeToString()]
     for outcome in found:
         if outcome.reply is not None:
-            question.lanes.add(lane=outcome.lane, evidence=outcome.reply.evidence)
-    return question
+            reply = outcome.reply.SerializeToString()
+            parts += (_LANES_TAG, _varint(len(reply)), reply)
+    return b"".join(parts)
 
 
-def _check(reply: FuseResponse) -> None:
+def _varint(value: int) -> bytes:
+    """A length as protobuf writes it: seven bits a byte, the lowest first."""
+    parts = bytearray()
+    while value > 0x7F:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)
+
+
+def _check(reply: SearchResponse) -> None:
     """Refuses a reply that parses but lost the evidence: failed is never shown as empty."""
     if not reply.results or not all(evidence.document.id for evidence in reply.results):
         raise BadReply("fusion returned no result for evidence that was there")
 
 
-def _nothing() -> FuseResponse:
-    return FuseResponse(missing=["No lane returned any evidence for this question."])
+def _nothing() -> SearchResponse:
+    return SearchResponse(missing=["No lane returned any evidence for this question."])
 
 
 def _own_order(found: Sequence[Outcome], limit: int, error: LanemeshError) -> Fused:
     """Rank by rank through the lanes, the same document once."""
-    reply = FuseResponse(missing=[f"Results stand in the lanes' own order, without an answer: {error.message}."])
     chosen: dict[str, Evidence] = {}
     for place, rank in enumerate(zip_longest(*(outcome.identities for outcome in found))):
         for outcome, identity in zip(found, rank, strict=True):
@@ -125,4 +132,6 @@ def _own_order(found: Sequence[Outcome], limit: int, error: LanemeshError) -> Fu
             # The lanes' replies end here, so their evidence may be marked in place.
             chosen[identity].lanes.append(outcome.lane)
             kept[outcome.lane] += 1
-    return Fused(reply, list(chosen.values()), kept, error=error.reason)
+    response = SearchResponse(results=chosen.values(), fusion_error=error.reason)
+    response.missing.append(f"Results stand in the lanes' own order, without an answer: {error.message}.")
+    return Fused(response, kept, error=error.reason)

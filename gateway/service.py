@@ -139,11 +139,12 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         place = {name: number for number, name in enumerate(self._table.lanes)}
         outcomes = sorted(outcomes, key=lambda outcome: place[outcome.lane])
         fused = await self._fusion.fuse(request, planned, outcomes, deadline)
-        response = SearchResponse(plan=planned.message)
-        fused.into(response)
+        response = fused.response
+        response.plan.CopyFrom(planned.message)
         for outcome in outcomes:
             if outcome.lane == PREFLIGHT and outcome.reply is not None and outcome.reply.HasField("preflight"):
                 response.preflight.CopyFrom(outcome.reply.preflight)
+        del response.ledger[:]
         response.ledger.extend(ledger.rows(planned, outcomes, fused.kept))
         response.degradation = ledger.degradation(response.ledger, not fused.error)
         trace = telemetry.current()

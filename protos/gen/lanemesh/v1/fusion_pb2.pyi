@@ -250,7 +250,9 @@ Global___FuseRequest: _TypeAlias = FuseRequest  # noqa: Y015
 
 @_typing.final
 class LaneFindings(_message.Message):
-    """One lane's evidence, best first."""
+    """One lane's evidence, best first. The part of a RetrieveResponse that fusion reads, under the same field numbers:
+    the bytes of a lane's reply may stand here as they are.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -278,7 +280,9 @@ Global___LaneFindings: _TypeAlias = LaneFindings  # noqa: Y015
 
 @_typing.final
 class FuseResponse(_message.Message):
-    """The fused answer."""
+    """The fused answer. The part of a SearchResponse that fusion writes, under the same field numbers: the gateway reads
+    these bytes straight into its reply.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
