@@ -22,7 +22,7 @@ from services.runtime.registry import FusionRow, Table
 
 SYNTHESISER = "extractive"
 # Documents whose sentences may enter the answer; further down the order sentences are rarely chosen, only paid for.
-SYNTHESIS_DOCUMENTS = 8
+SYNTHESIS_DOCUMENTS = 6
 DEFAULT_ANSWER_TOKENS, MAX_ANSWER_TOKENS = 2_000, 8_000
 
 

@@ -22,6 +22,8 @@ class Sighting(NamedTuple):
     lane: str
     evidence: Evidence
     content: str
+    identity: str
+    url: str
 
 
 @dataclass(slots=True)
@@ -46,16 +48,19 @@ def distinct(lanes: Sequence[LaneFindings]) -> list[Found]:
     found: dict[int, Found] = {}
     last: dict[str, int] = {}
     for index, sighting in enumerate(sightings):
-        root = _root(parents, index)
+        lane = sighting[0]
+        root = index if parents[index] == index else _root(parents, index)
         document = found.get(root)
         if document is None:
-            document = found[root] = Found("", {}, [], sighting)
+            rank = last[lane] = last.get(lane, 0) + 1
+            found[root] = Found(sighting.identity, {lane: rank}, [sighting], sighting)
+            continue
         document.sightings.append(sighting)
-        lane = sighting.lane
         if lane not in document.ranks:
             document.ranks[lane] = last[lane] = last.get(lane, 0) + 1
     for document in found.values():
-        _represent(document)
+        if len(document.sightings) > 1 or not document.id:
+            _represent(document)
     return list(found.values())
 
 
@@ -66,9 +71,9 @@ def _sightings(lanes: Sequence[LaneFindings]) -> list[Sighting]:
         lane = findings.lane
         for evidence in findings.evidence:
             document = evidence.document
-            content = document.content
-            if content or document.id or document.url or document.title:
-                sightings.append(Sighting(lane, evidence, content))
+            content, identity = document.content, document.id
+            if content or identity or document.url or document.title:
+                sightings.append(Sighting(lane, evidence, content, identity, document.url))
     return sightings
 
 
@@ -79,14 +84,12 @@ def _matches(sightings: Sequence[Sighting]) -> Iterator[tuple[int, int]]:
     openings: dict[str, int] = {}
     contents: dict[str, int] = {}
     compared: set[int] = set()
-    for index, (_, evidence, content) in enumerate(sightings):
-        document = evidence.document
-        if (identity := document.id) and (other := ids.setdefault(identity, index)) != index:
+    for index, (_, _, content, identity, url) in enumerate(sightings):
+        if identity and (other := ids.setdefault(identity, index)) != index:
             yield index, other
-        if (url := document.url) and (url := canonical_url(url)) and (other := urls.setdefault(url, index)) != index:
+        if url and (url := canonical_url(url)) and (other := urls.setdefault(url, index)) != index:
             yield index, other
-        opening = _opening(content)
-        if not opening:
+        if not (opening := _opening(content)):
             continue
         first = openings.setdefault(opening, index)
         if first != index:

@@ -70,6 +70,8 @@ class Fusion:
         except Exception as error:
             log.error("unexpected error of the fusion call", exc_info=error)
             return _own_order(found, planned.message.max_results, translate(error))
+        # Only what fusion writes: the account of the lanes is the gateway's.
+        reply.ClearField("ledger")
         return Fused(reply, reply.fusion.kept)
 
     def _limit(self, planned: Planned, deadline: Deadline) -> float:
@@ -111,7 +113,7 @@ def _varint(value: int) -> bytes:
 
 def _check(reply: SearchResponse) -> None:
     """Refuses a reply that parses but lost the evidence: failed is never shown as empty."""
-    if not reply.results or not all(evidence.document.id for evidence in reply.results):
+    if not reply.results or not reply.results[0].document.id:
         raise BadReply("fusion returned no result for evidence that was there")
 
 

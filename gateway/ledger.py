@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from lanemesh.v1 import lane_pb2
 from lanemesh.v1.lane_pb2 import LANE_STATUS_BYPASSED, LANE_STATUS_SKIPPED
@@ -25,18 +25,16 @@ _WHOLE = {lane_pb2.LANE_STATUS_OK, lane_pb2.LANE_STATUS_EMPTY}
 _CACHED = {lane_pb2.CACHE_USE_HIT, lane_pb2.CACHE_USE_STALE, lane_pb2.CACHE_USE_JOINED}
 
 
-def rows(planned: Planned, outcomes: Sequence[Outcome], kept: Mapping[str, int]) -> list[LedgerRow]:
-    """One row for every lane of the table, in its order."""
+def rows(planned: Planned, outcomes: Sequence[Outcome]) -> list[LedgerRow]:
+    """One row for every lane of the table, in its order; what fusion kept of each is not known yet."""
     by_lane = {outcome.lane: outcome for outcome in outcomes}
     return [
-        row(by_lane[decision.row.name], kept.get(decision.row.name, 0))
-        if decision.row.name in by_lane
-        else _not_asked(decision)
+        row(by_lane[decision.row.name]) if decision.row.name in by_lane else _not_asked(decision)
         for decision in planned.decisions
     ]
 
 
-def row(outcome: Outcome, kept: int = 0) -> LedgerRow:
+def row(outcome: Outcome) -> LedgerRow:
     """The row of a lane that was asked."""
     entry = LedgerRow(
         lane=outcome.lane,
@@ -46,7 +44,6 @@ def row(outcome: Outcome, kept: int = 0) -> LedgerRow:
         budget_ms=outcome.budget_ms,
         elapsed_ms=outcome.elapsed_ms,
         started_ms=outcome.started_ms,
-        kept=kept,
     )
     reply = outcome.reply
     if reply is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
@@ -138,18 +139,21 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         # Table order, so that the order of arrival never shows.
         place = {name: number for number, name in enumerate(self._table.lanes)}
         outcomes = sorted(outcomes, key=lambda outcome: place[outcome.lane])
-        fused = await self._fusion.fuse(request, planned, outcomes, deadline)
+        fusing = asyncio.ensure_future(self._fusion.fuse(request, planned, outcomes, deadline))
+        try:
+            # The account of the lanes is written while fusion is at work.
+            await asyncio.sleep(0)
+            account = _account(planned, outcomes)
+            fused = await fusing
+        finally:
+            fusing.cancel()
         response = fused.response
-        response.plan.CopyFrom(planned.message)
-        for outcome in outcomes:
-            if outcome.lane == PREFLIGHT and outcome.reply is not None and outcome.reply.HasField("preflight"):
-                response.preflight.CopyFrom(outcome.reply.preflight)
-        del response.ledger[:]
-        response.ledger.extend(ledger.rows(planned, outcomes, fused.kept))
+        response.MergeFrom(account)
+        for row in response.ledger:
+            row.kept = fused.kept.get(row.lane, 0)
         response.degradation = ledger.degradation(response.ledger, not fused.error)
         trace = telemetry.current()
         response.trace_id = trace.trace_id if trace else ""
-        response.metrics.CopyFrom(ledger.metrics(response.ledger))
         response.metrics.planning_ms = (asked - origin) * 1000
         response.metrics.lanes_ms = (lanes_done - asked) * 1000
         ended = time.monotonic()
@@ -162,3 +166,13 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         waiting = [row.name for row in planned.asked() if row.name not in ended]
         order = provisional.order(outcomes, self._table, planned.message.max_results)
         return LaneEnded(row=ledger.row(outcomes[-1]), provisional=order, waiting=waiting)
+
+
+def _account(planned: Planned, outcomes: Sequence[Outcome]) -> SearchResponse:
+    """What the reply says of plan and lanes."""
+    rows = ledger.rows(planned, outcomes)
+    account = SearchResponse(plan=planned.message, ledger=rows, metrics=ledger.metrics(rows))
+    for outcome in outcomes:
+        if outcome.lane == PREFLIGHT and outcome.reply is not None and outcome.reply.HasField("preflight"):
+            account.preflight.CopyFrom(outcome.reply.preflight)
+    return account

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 import grpc
 
-from services.runtime.deadline import Deadline
+from services.runtime.deadline import Deadline, wire_margin
 from services.runtime.errors import abort, foreseen, translate
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -21,9 +21,9 @@ log = logging.getLogger(__name__)
 
 
 def call_deadline(context: Context, default_ms: float) -> Deadline:
-    """The caller's deadline, or the default when it set none."""
+    """The caller's deadline, less what the wire may have added to it; or the default when it set none."""
     left = context.time_remaining()
-    return Deadline.after(default_ms / 1000 if left is None else left)
+    return Deadline.after(default_ms / 1000 if left is None else left - wire_margin(left))
 
 
 def guarded(

@@ -12,7 +12,7 @@ import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
 from services.runtime import telemetry
-from services.runtime.deadline import Deadline
+from services.runtime.deadline import Deadline, wire_margin
 from services.runtime.errors import BadReply, DeadlinePassed, from_status
 from services.runtime.registry import Table
 from services.runtime.settings import load, setting
@@ -22,11 +22,7 @@ Response = TypeVar("Response")
 
 PORT_BASE = 50051
 
-# gRPC rounds a time-out up on the wire: by up to 1 ms below a second, 10 ms below ten, 100 ms beyond.
-_WIRE_MARGINS = ((1.0, 0.001), (10.0, 0.010), (float("inf"), 0.100))
-
 _SERVICE_CONFIG = {
-    "loadBalancingConfig": [{"round_robin": {}}],
     "methodConfig": [
         {
             "name": [{}],
@@ -42,8 +38,9 @@ _SERVICE_CONFIG = {
     # In an outage retries stop at a tenth of the calls.
     "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
 }
-# The channel watches its peer's readiness, so that a draining process gets no new calls.
-_WATCHING = {"healthCheckConfig": {"serviceName": ""}}
+# Where a name stands for several replicas, each is watched, so that a draining one gets no new calls. One process at a
+# fixed address has nobody to give its calls to, and watching costs every call a few hundredths of its time.
+_REPLICATED = {"loadBalancingConfig": [{"round_robin": {}}], "healthCheckConfig": {"serviceName": ""}}
 
 
 @dataclass(frozen=True)
@@ -66,12 +63,11 @@ def default_listen(environment: Mapping[str, str], offset: int) -> str:
 
 
 def open_channel(address: str, max_reply_bytes: int = 16 * 1024 * 1024, *, watching: bool = True) -> grpc.aio.Channel:
-    """A channel that finds a restarted process again within half a second; `watching`, only while it is ready."""
-    config = _SERVICE_CONFIG | (_WATCHING if watching else {})
+    """A channel that finds a restarted process again within half a second."""
+    config = _SERVICE_CONFIG | (_REPLICATED if watching and address.startswith("dns:") else {})
     options: list[tuple[str, Any]] = [
         ("grpc.service_config", json.dumps(config)),
         ("grpc.enable_retries", 1),
-        ("grpc.http2.lookahead_bytes", 1 << 20),
         ("grpc.initial_reconnect_backoff_ms", 50),
         # In spite of its name this is the time-out of one connection attempt: a process that hangs must run into the
         # caller's deadline, not look as if it were gone.
@@ -155,5 +151,4 @@ async def call(
 
 def wire_time_out(left: float) -> float:
     """The time-out to send so that, rounded up on the wire, it still ends before `left`."""
-    margin = next(margin for bound, margin in _WIRE_MARGINS if left < bound)
-    return max(left - margin, 0.0005)
+    return max(left - wire_margin(left), 0.0005)

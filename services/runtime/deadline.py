@@ -17,6 +17,14 @@ SOFT_SHARE = 0.05
 SOFT_MINIMUM = 0.003
 SOFT_MAXIMUM = 0.050
 
+# gRPC rounds a time-out up on the wire: by up to 1 ms below a second, 10 ms below ten, 100 ms beyond.
+_WIRE_MARGINS = ((1.0, 0.001), (10.0, 0.010), (float("inf"), 0.100))
+
+
+def wire_margin(seconds: float) -> float:
+    """The most that the wire adds to a time-out of so many seconds."""
+    return next(margin for bound, margin in _WIRE_MARGINS if seconds < bound)
+
 
 @dataclass(frozen=True, slots=True)
 class Deadline:

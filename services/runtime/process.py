@@ -63,7 +63,7 @@ async def _run(name: str, build: Build, environment: Environment) -> None:
     # What start-up allocated lives as long as the process: keep the collector from walking it at every query.
     gc.collect()
     gc.freeze()
-    # A query makes thousands of short-lived objects and hardly a cycle: collect once in a while, not many times in each.
+    # A query makes thousands of short-lived objects and hardly a cycle: collect now and then, not often in each.
     gc.set_threshold(*GC_THRESHOLD)
     await serve(server, close)
     await asyncio.to_thread(stop_telemetry)

@@ -104,7 +104,6 @@ def _options(settings: ServerSettings) -> list[tuple[str, int]]:
         ("grpc.max_send_message_length", settings.max_message_bytes),
         # A second process on the same port must fail, not share it.
         ("grpc.so_reuseport", 0),
-        ("grpc.http2.lookahead_bytes", 1 << 20),
         ("grpc.keepalive_time_ms", 30_000),
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.keepalive_permit_without_calls", 1),

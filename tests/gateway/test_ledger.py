@@ -33,15 +33,14 @@ def level(*entries: LedgerRow, fused: bool = True) -> str:
 
 def test_every_lane_of_the_table_has_one_row_in_its_order() -> None:
     planned = plan.make(SearchRequest(query="why"), ALL, 5000.0, 0.0, datetime(2026, 3, 1, tzinfo=UTC))
-    rows = ledger.rows(planned, [outcome("kg"), outcome("web")], {"kg": 3})
+    rows = ledger.rows(planned, [outcome("kg"), outcome("web")])
     assert [row.lane for row in rows] == list(TABLE.lanes)
-    assert {row.lane: row.kept for row in rows if row.kept} == {"kg": 3}
 
 
 def test_a_lane_that_was_not_asked_says_why() -> None:
     request = SearchRequest(query="why", exclude_lanes=["kg"])
     planned = plan.make(request, ALL, 60.0, 0.0, datetime(2026, 3, 1, tzinfo=UTC))
-    rows = {row.lane: row for row in ledger.rows(planned, [], {})}
+    rows = {row.lane: row for row in ledger.rows(planned, [])}
     assert (rows["kg"].status, rows["kg"].reason) == (lane_pb2.LANE_STATUS_SKIPPED, "EXCLUDED")
     assert (rows["web"].status, rows["web"].reason) == (lane_pb2.LANE_STATUS_BYPASSED, plan.NOT_ENOUGH_TIME)
     assert all(rows[lane].message for lane in ("kg", "web"))
@@ -57,8 +56,8 @@ def test_a_row_carries_what_the_lane_reported() -> None:
         attempts=[ProviderAttempt(provider="brave")],
         entities=[LinkedEntity(mention="Kelp")],
     )
-    row = ledger.row(outcome(reply=reply), kept=1)
-    assert (row.returned, row.kept, row.total_found, row.cache) == (2, 1, 7, lane_pb2.CACHE_USE_HIT)
+    row = ledger.row(outcome(reply=reply))
+    assert (row.returned, row.total_found, row.cache) == (2, 7, lane_pb2.CACHE_USE_HIT)
     assert (row.engine, row.lane_ms, row.elapsed_ms, row.budget_ms, row.started_ms) == ("fake", 40.0, 50.0, 100.0, 1.0)
     assert [attempt.provider for attempt in row.attempts] == ["brave"]
     assert [entity.mention for entity in row.entities] == ["Kelp"]
