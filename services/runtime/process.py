@@ -23,6 +23,9 @@ from services.runtime.telemetry import TelemetrySettings
 
 EXIT_STARTUP = 2
 GC_THRESHOLD = (50_000, 20, 20)
+# gRPC's older polling takes a fifth less CPU per call under asyncio than its event engine, which hands every event from
+# thread to thread. An operator's own choice stands.
+GRPC_EXPERIMENTS = "-event_engine_client,-event_engine_listener,-event_engine_callback_cq"
 
 Environment = Mapping[str, str]
 # Builds the server of a process and what closes it, from the lane table and the environment.
@@ -47,6 +50,8 @@ def read_table(settings: ProcessSettings) -> Table:
 
 def run(name: str, build: Build) -> None:
     """Runs a process until it is told to stop."""
+    # Read when gRPC makes its first server or channel.
+    os.environ.setdefault("GRPC_EXPERIMENTS", GRPC_EXPERIMENTS)
     try:
         uvloop.run(_run(name, build, os.environ))
     except StartupError as error:
