@@ -171,7 +171,9 @@ def from_status(error: grpc.aio.AioRpcError) -> LanemeshError:
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         retry = _sent(error, error_details_pb2.RetryInfo())
         return Overloaded(message, retry_after=retry.retry_delay.ToMilliseconds() / 1000 if retry else None)
-    if code is grpc.StatusCode.UNAVAILABLE:
+    # A call this side gave up raises CancelledError; the status means that the peer dropped it, as when it shuts down
+    # before the call reached a handler.
+    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
         return Unavailable(message, reason=reason)
     if code is grpc.StatusCode.UNIMPLEMENTED:
         return NotImplementedHere(message, reason=reason)
