@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,12 @@ class Up:
 
     def processes(self) -> dict[str, psutil.Process]:
         """The mesh's processes by name."""
-        children = psutil.Process(self.process.pid).children()
-        return {child.cmdline()[-1].removesuffix("_service"): child for child in children}
+        found = {}
+        for child in psutil.Process(self.process.pid).children():
+            # One that is being restarted may be gone, or not have become what it will be.
+            with suppress(psutil.NoSuchProcess, IndexError):
+                found[child.cmdline()[-1].removesuffix("_service")] = child
+        return found
 
     def kill(self, name: str, number: signal.Signals) -> int:
         """Sends a signal to one process; returns its id."""
@@ -99,20 +104,25 @@ async def up(tmp_path: Path) -> AsyncIterator[Up]:
         stderr=asyncio.subprocess.STDOUT,
     )
     assert process.stdout is not None
-    said = b""
-    while line := await process.stdout.readline():
-        said += line
-        if b"serving until" in line:
-            break
-    else:
-        raise AssertionError(said.decode())
     mesh = Up(process, base, tmp_path)
     try:
+        said = b""
+        while b"serving until" not in said:
+            line = await process.stdout.readline()
+            assert line, said.decode()
+            said += line
         yield mesh
     finally:
         await mesh.channel.close()
-        if process.returncode is None:
-            for child in mesh.processes().values():
-                child.resume()
-            process.terminate()
+        _let_go(process)
         await process.communicate()
+
+
+def _let_go(process: asyncio.subprocess.Process) -> None:
+    """Asks the mesh to stop, whatever state a test left its processes in."""
+    if process.returncode is None:
+        for child in psutil.Process(process.pid).children():
+            # One that is being restarted may be gone by now.
+            with suppress(psutil.NoSuchProcess):
+                child.resume()
+        process.terminate()
