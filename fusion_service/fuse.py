@@ -24,6 +24,7 @@ SYNTHESISER = "extractive"
 # Documents whose sentences may enter the answer; further down the order sentences are rarely chosen, only paid for.
 SYNTHESIS_DOCUMENTS = 6
 DEFAULT_ANSWER_TOKENS, MAX_ANSWER_TOKENS = 2_000, 8_000
+_MODES, _STYLES = frozenset(Mode.values()), frozenset(MarkerStyle.values())
 
 
 def fuse(request: FuseRequest, table: Table) -> FuseResponse:
@@ -81,9 +82,9 @@ def check(request: FuseRequest, table: Table) -> None:
         raise InvalidRequest("max_answer_tokens", f"must be 1..{MAX_ANSWER_TOKENS}, or 0 for the default")
     if not isfinite(request.synthesis_budget_ms) or request.synthesis_budget_ms < 0:
         raise InvalidRequest("synthesis_budget_ms", "must be 0 or more")
-    if request.mode not in Mode.values():
+    if request.mode not in _MODES:
         raise InvalidRequest("mode", "is not a known mode")
-    if request.marker_style not in MarkerStyle.values():
+    if request.marker_style not in _STYLES:
         raise InvalidRequest("marker_style", "is not a known style")
     _check_lanes(request.lanes)
 

@@ -32,8 +32,8 @@ from services.runtime.telemetry import span
 
 log = logging.getLogger(__name__)
 
-# What no lane can say of itself: a lane that was asked has a status, and was in the plan.
-_NOT_A_LANES = (LANE_STATUS_UNSPECIFIED, LANE_STATUS_SKIPPED)
+# What a lane can say of itself: one that was asked has a status, and was in the plan.
+_A_LANES = frozenset(LaneStatus.values()) - {LANE_STATUS_UNSPECIFIED, LANE_STATUS_SKIPPED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def _reason(reply: RetrieveResponse) -> str:
 
 def _check(reply: RetrieveResponse, lane: str) -> Sequence[str]:
     """The identities of the reply's documents; refuses a reply that parses but cannot be one of this lane's."""
-    if reply.lane != lane or reply.status in _NOT_A_LANES or reply.status not in LaneStatus.values():
+    if reply.lane != lane or reply.status not in _A_LANES:
         raise BadReply(f"the reply is not one of lane {lane}")
     identities = [evidence.document.id for evidence in reply.evidence]
     if not all(identities) or not all(map(isfinite, [evidence.score for evidence in reply.evidence])):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -21,11 +22,15 @@ _CONTEXT_TITLE = 256
 _CONTEXT_TEXT = 20_000
 _PROJECT = 128
 
-_CONSTRAINT_ENUMS = {"time_range": lane_pb2.TimeRange, "cost": lane_pb2.Cost, "depth": lane_pb2.Depth}
+_CONSTRAINT_ENUMS = {
+    "time_range": frozenset(lane_pb2.TimeRange.values()),
+    "cost": frozenset(lane_pb2.Cost.values()),
+    "depth": frozenset(lane_pb2.Depth.values()),
+}
 _REQUEST_ENUMS = {
-    "scope_mode": search_pb2.ScopeMode,
-    "marker_style": fusion_pb2.MarkerStyle,
-    "resolution": fusion_pb2.ResolutionStrategy,
+    "scope_mode": frozenset(search_pb2.ScopeMode.values()),
+    "marker_style": frozenset(fusion_pb2.MarkerStyle.values()),
+    "resolution": frozenset(fusion_pb2.ResolutionStrategy.values()),
 }
 
 
@@ -35,8 +40,8 @@ def check(request: SearchRequest, table: Table) -> None:
     modes.name_of(request.mode)
     if request.HasField("max_results") and not 1 <= request.max_results <= table.limits.max_results:
         raise InvalidRequest("max_results", f"must be 1 to {table.limits.max_results}, is {request.max_results}")
-    for field, enum in _REQUEST_ENUMS.items():
-        _known_value(field, getattr(request, field), enum)
+    for field, known in _REQUEST_ENUMS.items():
+        _known_value(field, getattr(request, field), known)
     _refuse_unknown("request", request)
     if request.HasField("constraints"):
         check_constraints(request.constraints, table.limits)
@@ -57,8 +62,8 @@ def check_query(query: str, limits: Limits) -> None:
 def check_constraints(constraints: Constraints, limits: Limits) -> None:
     """Constraints are known, and so are their values."""
     _refuse_unknown("constraints", constraints)
-    for field, enum in _CONSTRAINT_ENUMS.items():
-        _known_value(f"constraints.{field}", getattr(constraints, field), enum)
+    for field, known in _CONSTRAINT_ENUMS.items():
+        _known_value(f"constraints.{field}", getattr(constraints, field), known)
     if len(constraints.sources) > limits.sources:
         raise InvalidRequest("constraints.sources", f"at most {limits.sources} are allowed")
     for source in constraints.sources:
@@ -81,8 +86,8 @@ def _period(constraints: Constraints) -> None:
         raise InvalidRequest("constraints.published_before", "must be later than published_after")
 
 
-def _known_value(field: str, value: int, enum: object) -> None:
-    if value not in enum.values():  # type: ignore[attr-defined]
+def _known_value(field: str, value: int, known: Set[int]) -> None:
+    if value not in known:
         raise InvalidRequest(field, f"unknown value {value}")
 
 
