@@ -200,13 +200,18 @@ class Supervisor:
         return {child.program.name: child for stage in self._stages for child in stage}
 
     async def start(self) -> None:
-        """Starts every program at once and returns when all of them are ready."""
+        """Starts stage after stage, the last to stop first, so that whoever asks others finds them listening."""
         self._logs.mkdir(parents=True, exist_ok=True)
-        for child in self.children.values():
+        begun = time.monotonic()
+        for stage in reversed(self._stages):
+            await self._start(stage, begun)
+
+    async def _start(self, stage: Sequence[Child], begun: float) -> None:
+        """Starts the programs of one stage at once and returns when all of them are ready."""
+        for child in stage:
             _rotate(child.log)
             self._keepers.append(asyncio.create_task(child.keep()))
-        begun = time.monotonic()
-        waits = {asyncio.create_task(self._await_ready(child, begun)): child for child in self.children.values()}
+        waits = {asyncio.create_task(self._await_ready(child, begun)): child for child in stage}
         try:
             async with asyncio.timeout(self._patience.start):
                 await asyncio.gather(*waits)

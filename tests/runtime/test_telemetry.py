@@ -205,7 +205,8 @@ async def test_a_stream_that_its_caller_left_is_closed_and_counted(caplog: pytes
         await call.read()
         call.cancel()
         await closed.wait()
-    assert not caplog.records
+    # gRPC itself may complain that its message had nowhere to go; nothing else may.
+    assert not [record for record in caplog.records if "ExecuteBatchError" not in record.getMessage()]
 
 
 async def test_an_unknown_method_is_refused_and_not_remembered() -> None:
