@@ -8,16 +8,13 @@ import sqlite3
 from pathlib import Path
 
 from services.keyword.rows import COLUMNS
-from services.keyword.sqlite_errors import refusing_to_start
 from services.runtime.errors import StartupError
+from services.sqlite.connections import connect
+from services.sqlite.errors import refusing_to_start
 
 VERSION = 1
 # Weights of title, content and summary in bm25; measured on SciFact and Cranfield, where 3 to 5 for titles are alike.
 RANK = "bm25(4.0, 1.0, 1.0)"
-# Page cache of one connection.
-CACHE_KIB = 8_192
-# Pages of the write-ahead log, 16 MiB in all, before they are copied into the index: fewer, larger copies.
-CHECKPOINT_PAGES = 4_096
 
 _COLUMNS = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 _FOLDING = "unicode61 remove_diacritics 2"
@@ -47,16 +44,6 @@ STATEMENTS = (
         WHEN (old.title, old.content, old.summary) IS NOT (new.title, new.content, new.summary)
         BEGIN {_REMOVE_BOTH} {_ADD_BOTH} END""",
 )
-
-
-def connect(path: Path, lock_wait: float) -> sqlite3.Connection:
-    """A connection without implicit transactions, usable from any one thread at a time."""
-    connection = sqlite3.connect(path, timeout=lock_wait, isolation_level=None, check_same_thread=False)
-    # In WAL mode anything below FULL may lose acknowledged records when the power fails.
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-    return connection
 
 
 def prepare(path: Path, lock_wait: float) -> None:

@@ -14,7 +14,6 @@ from lanemesh.v1.evidence_pb2 import Document
 from lanemesh.v1.index_pb2 import StatsResponse
 from lanemesh.v1.lane_pb2 import Filters
 
-from services.keyword.connections import Connections
 from services.keyword.engine import Found, Hit
 from services.keyword.filters import Conditions, conditions_of, opened_by
 from services.keyword.passage import best_passage, matches_in, stems_of
@@ -22,6 +21,7 @@ from services.keyword.query import any_of, words_of
 from services.keyword.rows import COLUMNS, SELECTED, to_document, to_row
 from services.keyword.schema import prepare
 from services.keyword.typo import Vocabulary
+from services.sqlite.connections import Connections
 
 # Most distinct words of one query; the rarest are kept.
 MOST_WORDS = 64

@@ -17,7 +17,7 @@ from lanemesh.v1.lane_pb2 import RetrieveRequest, RetrieveResponse
 from services.keyword.lane import KeywordLane, open_lane
 from services.keyword.schema import VERSION, require_fts5
 from services.runtime.deadline import Deadline, ambient
-from services.runtime.errors import DeadlinePassed, StartupError
+from services.runtime.errors import DeadlinePassed, StartupError, Unavailable
 
 
 async def test_acknowledged_documents_survive(environment: dict[str, str]) -> None:
@@ -160,3 +160,13 @@ def test_sqlite_without_fts5_refuses_to_start() -> None:
 
 def _index(environment: dict[str, str]) -> Path:
     return Path(environment["LANEMESH_HOME"]) / "data" / "keyword.sqlite3"
+
+
+async def test_locked_index_is_unavailable(environment: dict[str, str]) -> None:
+    lane = await open_lane(environment | {"LANEMESH_KEYWORD_LOCK_WAIT_MS": "0"})
+    other = sqlite3.connect(Path(environment["LANEMESH_HOME"]) / "data" / "keyword.sqlite3", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Unavailable, match="locked"):
+        await lane.upsert([UpsertRequest(sequence=1, document=Document(id="a", content="x"))])
+    other.close()
+    await lane.close()

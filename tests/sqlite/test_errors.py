@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
 
 import pytest
-from lanemesh.v1.evidence_pb2 import Document
-from lanemesh.v1.index_pb2 import UpsertRequest
 
-from services.keyword.lane import open_lane
-from services.keyword.sqlite_errors import TRANSLATION, translate
 from services.runtime.errors import STATUS, DeadlinePassed, LanemeshError, Unavailable
+from services.sqlite.errors import TRANSLATION, translate
 
 # SQLITE_ERROR to SQLITE_NOTADB; what follows are notices, warnings and rows.
 FAILURES = range(sqlite3.SQLITE_ERROR, sqlite3.SQLITE_NOTADB + 1)
@@ -43,14 +39,3 @@ def test_extended_codes_follow_their_primary(code: int, kind: type[LanemeshError
     error = sqlite3.OperationalError("secret text")
     error.sqlite_errorcode = code
     assert type(translate(error)) is kind
-
-
-async def test_locked_index_is_unavailable(environment: dict[str, str]) -> None:
-
-    lane = await open_lane(environment | {"LANEMESH_KEYWORD_LOCK_WAIT_MS": "0"})
-    other = sqlite3.connect(Path(environment["LANEMESH_HOME"]) / "data" / "keyword.sqlite3", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(Unavailable, match="locked"):
-        await lane.upsert([UpsertRequest(sequence=1, document=Document(id="a", content="x"))])
-    other.close()
-    await lane.close()

@@ -12,16 +12,29 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from services.keyword.schema import connect
-from services.keyword.sqlite_errors import refusing_to_start, translated
 from services.runtime import deadline
 from services.runtime.deadline import Deadline
+from services.sqlite.errors import refusing_to_start, translated
 
 Result = TypeVar("Result")
 Work = Callable[[sqlite3.Connection], Result]
 
 # SQLite's virtual machine asks whether to go on after this many instructions, some tens of microseconds.
 STEPS = 1_000
+# Page cache of one connection.
+CACHE_KIB = 8_192
+# Pages of the write-ahead log, 16 MiB in all, before they are copied into the index: fewer, larger copies.
+CHECKPOINT_PAGES = 4_096
+
+
+def connect(path: Path, lock_wait: float) -> sqlite3.Connection:
+    """A connection without implicit transactions, usable from any one thread at a time."""
+    connection = sqlite3.connect(path, timeout=lock_wait, isolation_level=None, check_same_thread=False)
+    # In WAL mode anything below FULL may lose acknowledged records when the power fails.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    return connection
 
 
 class Connections:
@@ -35,7 +48,7 @@ class Connections:
             for _ in range(size):
                 self._all.append(connect(path, lock_wait))
                 self._idle.put(self._all[-1])
-        self._threads = ThreadPoolExecutor(size, thread_name_prefix="keyword")
+        self._threads = ThreadPoolExecutor(size, thread_name_prefix=path.stem)
 
     async def run(self, work: Work[Result]) -> Result:
         """The result of `work` inside one transaction; DeadlinePassed when the ambient deadline stops it."""

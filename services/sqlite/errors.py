@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from services.runtime.errors import DeadlinePassed, LanemeshError, StartupError, Unavailable
 
-# Every primary code that means failure; tests/keyword/test_sqlite_errors.py holds the table against the sqlite3 module.
+# Every primary code that means failure; tests/sqlite/test_errors.py holds the table against the sqlite3 module.
 TRANSLATION: dict[int, tuple[type[LanemeshError], str]] = {
     sqlite3.SQLITE_INTERRUPT: (DeadlinePassed, "the deadline passed during the query"),
     sqlite3.SQLITE_BUSY: (Unavailable, "the index is locked by another process"),
@@ -64,4 +64,4 @@ def refusing_to_start(path: object) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise StartupError(f"the keyword index {path} cannot be opened: {error}") from error
+        raise StartupError(f"the index {path} cannot be opened: {error}") from error
