@@ -10,7 +10,7 @@ import random
 import re
 import time
 from asyncio import CancelledError
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -116,14 +116,42 @@ def span(name: str, kind: str = "internal", **attributes: str | int | float | bo
         yield trace
 
 
+class Leg:
+    """A client span of the current trace that ends when told to: its call outlives the block that began it."""
+
+    def __init__(self, name: str, attributes: Mapping[str, str | int | float | bool]) -> None:
+        from services.runtime.exporter import start_span
+
+        assert _tracer is not None  # noqa: S101
+        self._span = start_span(_tracer, name, "client", _current.get())
+        self._span.set_attributes(attributes)
+
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """Metadata that makes this span the parent of the call."""
+        return ((TRACEPARENT, _identity(self._span).header()),)
+
+    def end(self, seconds_ago: float, error: BaseException | None) -> None:
+        """Ends the span at that instant, with the error's name when there was one."""
+        if error is not None:
+            self._span.set_attribute("error.type", type(error).__name__)
+        self._span.end(time.time_ns() - int(seconds_ago * 1e9))
+
+
+def leg(name: str, **attributes: str | int | float | bool) -> Leg | None:
+    """A span for a call about to begin; None when the current trace is not sampled or nobody exports."""
+    parent = _current.get()
+    if _tracer is None or parent is None or not parent.sampled:
+        return None
+    return Leg(name, attributes)
+
+
 @contextmanager
 def _recorded(name: str, kind: str, parent: Trace | None) -> Iterator[tuple[Trace, Span]]:
     from services.runtime.exporter import start_span
 
     assert _tracer is not None  # noqa: S101
     recorded = start_span(_tracer, name, kind, parent)
-    identity = recorded.get_span_context()
-    trace = Trace(f"{identity.trace_id:032x}", f"{identity.span_id:016x}", True)
+    trace = _identity(recorded)
     try:
         with _made_current(trace):
             yield trace, recorded
@@ -132,6 +160,11 @@ def _recorded(name: str, kind: str, parent: Trace | None) -> Iterator[tuple[Trac
         raise
     finally:
         recorded.end()
+
+
+def _identity(recorded: Span) -> Trace:
+    identity = recorded.get_span_context()
+    return Trace(f"{identity.trace_id:032x}", f"{identity.span_id:016x}", True)
 
 
 @contextmanager
