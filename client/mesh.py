@@ -37,9 +37,11 @@ Response = TypeVar("Response")
 class Mesh:
     """A client of one gateway. A deadline is seconds or a Deadline; the deadline of a call being served also holds."""
 
-    def __init__(self, address: str | None = None, *, sample_rate: float = 0.01) -> None:
+    def __init__(self, address: str | None = None, *, token: str | None = None, sample_rate: float = 0.01) -> None:
         self.address = address or os.environ.get("LANEMESH_GATEWAY") or DEFAULT_ADDRESS
         self._sample_rate = sample_rate
+        token = token or os.environ.get("LANEMESH_TOKEN")
+        self._credentials = (("authorization", f"Bearer {token}"),) if token else ()
 
     async def __aenter__(self) -> Self:
         self._channel = open_channel(self.address)
@@ -159,10 +161,10 @@ class Mesh:
         return None if event is grpc.aio.EOF else _whole(event)
 
     def _metadata(self, traceparent: str | None) -> tuple[tuple[str, str], ...]:
-        """The trace to continue: the one given, else that of the call being served, else a new one."""
+        """Who asks, and the trace to continue: the one given, else that of the call being served, else a new one."""
         given = telemetry.parse(traceparent) if traceparent else telemetry.current()
         trace = given or telemetry.fresh(random.random() < self._sample_rate)  # noqa: S311
-        return ((telemetry.TRACEPARENT, trace.header()),)
+        return ((telemetry.TRACEPARENT, trace.header()), *self._credentials)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

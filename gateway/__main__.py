@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from lanemesh.v1.search_pb2_grpc import add_SearchServiceServicer_to_server
 
+from gateway.identity import read_callers
 from gateway.service import Gateway
 from services.runtime.clients import Peers, PeerSettings, default_listen
 from services.runtime.process import Environment, run
@@ -21,6 +23,8 @@ class GatewaySettings:
 
     # Off: results stand in the lanes' own order, flagged, and there is no answer text.
     fusion: bool = setting("LANEMESH_FUSION_ENABLED", True)
+    # The callers this gateway knows and the access labels they hold.
+    callers: Path | None = setting("LANEMESH_CALLERS", None)
 
 
 async def build(table: Table, environment: Environment) -> tuple[Server, Callable[[], Awaitable[None]]]:
@@ -29,7 +33,8 @@ async def build(table: Table, environment: Environment) -> tuple[Server, Callabl
     default = {"LANEMESH_LISTEN": default_listen(environment, table.gateway_port)}
     settings = load(ServerSettings, default | dict(environment))
     peers = Peers.of_table(table, peer_settings)
-    gateway = Gateway(table, peers, fusion=load(GatewaySettings, environment).fusion)
+    own = load(GatewaySettings, environment)
+    gateway = Gateway(table, peers, fusion=own.fusion, callers=read_callers(own.callers))
     service = Service("lanemesh.v1.SearchService", lambda server: add_SearchServiceServicer_to_server(gateway, server))
 
     async def check() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -59,15 +60,16 @@ def bind(constraints: Constraints, mode: str, table: Table) -> Bound:
     )
 
 
-def filters(request: SearchRequest, lane: LaneRow, table: Table, now: datetime) -> Filters:
-    """What the lane's engine must apply."""
+def filters(request: SearchRequest, lane: LaneRow, table: Table, now: datetime, labels: Sequence[str] = ()) -> Filters:
+    """What the lane's engine must apply; `labels` are those the caller holds."""
     if not request.projects and not request.HasField("constraints"):
-        return Filters()
+        return Filters(access_labels=labels)
     constraints = request.constraints
     bound = Filters(
         projects=request.projects,
         sources=[source for source in constraints.sources if source not in _ROUTING_SOURCES],
         language=constraints.language,
+        access_labels=labels,
     )
     after = _earliest(constraints, lane, table, now)
     if after is not None:

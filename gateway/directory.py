@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from lanemesh.v1 import search_pb2
@@ -20,23 +21,24 @@ from services.runtime.registry import LaneRow, Table
 CHECK_SECONDS = 1.0
 
 
-async def list_lanes(table: Table, peers: Peers, deadline: Deadline) -> ListLanesResponse:
-    """Every lane of the table and the fusion service, checked in parallel."""
+async def list_lanes(table: Table, peers: Peers, deadline: Deadline, labels: Sequence[str] = ()) -> ListLanesResponse:
+    """Every lane of the table and the fusion service, checked in parallel; counts are of what `labels` open."""
     # The soft deadline, so that the list still arrives when a check takes all of its time.
     limit = Deadline.after(min(CHECK_SECONDS, deadline.soft().require()))
     *infos, fusion = await asyncio.gather(
-        *(_describe(row, peers, limit) for row in table.lanes.values()), _check(LaneInfo(name="fusion"), peers, limit)
+        *(_describe(row, peers, limit, labels) for row in table.lanes.values()),
+        _check(LaneInfo(name="fusion"), peers, limit),
     )
     return ListLanesResponse(lanes=infos, fusion=fusion)
 
 
-async def _describe(row: LaneRow, peers: Peers, limit: Deadline) -> LaneInfo:
+async def _describe(row: LaneRow, peers: Peers, limit: Deadline, labels: Sequence[str]) -> LaneInfo:
     info = LaneInfo(name=row.name, indexed=bool(row.keeps), budgets_ms=row.budget_ms, fallback=row.fallback)
     info.serving = search_pb2.SERVING_DISABLED
     if row.enabled:
         await _check(info, peers, limit)
         if info.indexed and info.serving == search_pb2.SERVING_READY:
-            await _count(info, peers, limit)
+            await _count(info, peers, limit, labels)
     return info
 
 
@@ -55,8 +57,9 @@ async def _check(info: LaneInfo, peers: Peers, limit: Deadline) -> LaneInfo:
     return info
 
 
-async def _count(info: LaneInfo, peers: Peers, limit: Deadline) -> None:
+async def _count(info: LaneInfo, peers: Peers, limit: Deadline, labels: Sequence[str]) -> None:
+    question = StatsRequest(access_labels=labels)
     try:
-        info.stats.CopyFrom(await call(IndexServiceStub(peers.channel(info.name)).Stats, StatsRequest(), limit))
+        info.stats.CopyFrom(await call(IndexServiceStub(peers.channel(info.name)).Stats, question, limit))
     except LanemeshError as error:
         info.message = f"its index cannot be counted: {error.message}"

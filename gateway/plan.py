@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -41,8 +42,10 @@ class Planned:
         return [decision.row for decision in self.decisions if not decision.skip]
 
 
-def make(request: SearchRequest, table: Table, left_ms: float, load: float, now: datetime) -> Planned:
-    """The plan for a valid request with `left_ms` to go."""
+def make(
+    request: SearchRequest, table: Table, left_ms: float, load: float, now: datetime, labels: Sequence[str] = ()
+) -> Planned:
+    """The plan for a valid request with `left_ms` to go, of a caller who holds `labels`."""
     mode = modes.name_of(request.mode)
     bound = constraints.bind(request.constraints, mode, table)
     factor = bound.cost.time_factor * budget.load_factor(table, load)
@@ -62,7 +65,7 @@ def make(request: SearchRequest, table: Table, left_ms: float, load: float, now:
         granted = budget.lane_budget(row, mode, factor, left_ms, kept.total_ms)
         decision = _decide(request, row, granted)
         decisions.append(decision)
-        message.lanes.append(_explain(request, decision, granted, bound, table, now))
+        message.lanes.append(_explain(request, decision, granted, bound, table, now, labels))
     return Planned(mode, bound, decisions, message, factor)
 
 
@@ -83,7 +86,13 @@ def _decide(request: SearchRequest, row: LaneRow, granted: float) -> Decision:
 
 
 def _explain(
-    request: SearchRequest, decision: Decision, granted: float, bound: constraints.Bound, table: Table, now: datetime
+    request: SearchRequest,
+    decision: Decision,
+    granted: float,
+    bound: constraints.Bound,
+    table: Table,
+    now: datetime,
+    labels: Sequence[str],
 ) -> LanePlan:
     row = decision.row
     if decision.skip:
@@ -95,7 +104,7 @@ def _explain(
         budget_ms=granted,
         max_results=bound.max_results(row),
         search_depth=bound.depth.search_depth,
-        filters=constraints.filters(request, row, table, now),
+        filters=constraints.filters(request, row, table, now, labels),
         fallback=row.fallback,
     )
 

@@ -27,6 +27,7 @@ from lanemesh.v1.search_pb2 import (
 from gateway import directory, ledger, plan, provisional, validate
 from gateway.fanout import Fanout, Outcome
 from gateway.fuse import Fusion
+from gateway.identity import Callers
 from gateway.ingest import Ingestion
 from gateway.plan import Planned
 from services.runtime import modes, telemetry
@@ -39,6 +40,7 @@ from services.runtime.registry import Table
 PREFLIGHT = "preflight"
 INGEST_DEFAULT_MS = 600_000.0
 LIST_DEFAULT_MS = 2_000.0
+NOBODY_KNOWN = Callers({})
 
 Now = Callable[[], datetime]
 
@@ -47,8 +49,15 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
     """Serves the front door."""
 
     def __init__(
-        self, table: Table, peers: Peers, *, fusion: bool = True, now: Now = lambda: datetime.now(UTC)
+        self,
+        table: Table,
+        peers: Peers,
+        *,
+        fusion: bool = True,
+        callers: Callers = NOBODY_KNOWN,
+        now: Now = lambda: datetime.now(UTC),
     ) -> None:
+        self._callers = callers
         self._table = table
         self._peers = peers
         self._now = now
@@ -108,20 +117,24 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
     @guarded
     async def ListLanes(self, _request: ListLanesRequest, context: Context) -> ListLanesResponse:
         """The lanes and how they are."""
-        return await directory.list_lanes(self._table, self._peers, call_deadline(context, LIST_DEFAULT_MS))
+        caller = self._callers.identify(context.invocation_metadata())
+        deadline = call_deadline(context, LIST_DEFAULT_MS)
+        return await directory.list_lanes(self._table, self._peers, deadline, caller.labels)
 
     @guarded
     async def Ingest(self, request_iterator: AsyncIterator[IngestRequest], context: Context) -> IngestResponse:
         """Stores in every index lane at once."""
+        self._callers.identify(context.invocation_metadata())
         # The soft deadline, so that the account of a lane that hangs still arrives.
         deadline = call_deadline(context, INGEST_DEFAULT_MS).soft()
         return await Ingestion(self._table, self._peers, deadline).run(request_iterator)
 
     def _prepare(self, request: SearchRequest, context: Context, *, must_fit: bool = True) -> tuple[Deadline, Planned]:
+        caller = self._callers.identify(context.invocation_metadata())
         validate.check(request, self._table)
         deadline = call_deadline(context, self._table.modes[modes.name_of(request.mode)].deadline_ms)
         left_ms = deadline.remaining() * 1000
-        planned = plan.make(request, self._table, left_ms, load=0.0, now=self._now())
+        planned = plan.make(request, self._table, left_ms, load=0.0, now=self._now(), labels=caller.labels)
         if must_fit and not planned.asked() and any(decision.bypassed for decision in planned.decisions):
             raise DeadlinePassed(f"no lane can answer in the {left_ms:.0f} ms left")
         return deadline, planned

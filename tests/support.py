@@ -15,7 +15,8 @@ from lanemesh.v1.lane_pb2 import RetrieveRequest, RetrieveResponse
 from lanemesh.v1.search_pb2_grpc import SearchServiceStub, add_SearchServiceServicer_to_server
 
 from fusion_service.service import Fusion
-from gateway.service import Gateway
+from gateway.identity import Callers
+from gateway.service import NOBODY_KNOWN, Gateway
 from services.runtime.__main__ import services_of
 from services.runtime.clients import Peers
 from services.runtime.registry import Table, load_table
@@ -42,6 +43,7 @@ class FakeLane:
     keeps: frozenset[str] = frozenset({"document"})
     refuse: Callable[[UpsertRequest], str] = lambda _record: ""
     asked: list[RetrieveRequest] = field(default_factory=list)
+    counted_for: list[list[str]] = field(default_factory=list)
     stored: dict[str, Document] = field(default_factory=dict)
     started: asyncio.Event = field(default_factory=asyncio.Event)
     running: int = 0
@@ -82,6 +84,7 @@ class FakeLane:
         return sum(self.stored.pop(identity, None) is not None for identity in request.document_ids)
 
     async def stats(self, access_labels: Sequence[str]) -> StatsResponse:
+        self.counted_for.append(list(access_labels))
         return StatsResponse(documents=len(self.stored), engine="fake")
 
 
@@ -122,7 +125,11 @@ NOBODY = "127.0.0.1:1"
 
 @asynccontextmanager
 async def mesh(
-    lanes: Mapping[str, FakeLane | str], *, fusion: bool | str = True, table: Table = TABLE
+    lanes: Mapping[str, FakeLane | str],
+    *,
+    fusion: bool | str = True,
+    table: Table = TABLE,
+    callers: Callers = NOBODY_KNOWN,
 ) -> AsyncIterator[Mesh]:
     """A gateway over these lanes; a lane or the fusion service may be given as an address instead."""
     table = table.only(set(lanes))
@@ -141,7 +148,7 @@ async def mesh(
             addresses["fusion"] = fusion or NOBODY
         peers = Peers(addresses, max_reply_bytes=4 * 1024 * 1024)
         stack.push_async_callback(peers.close)
-        gateway = Gateway(table, peers)
+        gateway = Gateway(table, peers, callers=callers)
         service = Service(
             "lanemesh.v1.SearchService", lambda server: add_SearchServiceServicer_to_server(gateway, server)
         )

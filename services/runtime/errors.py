@@ -2,6 +2,7 @@
 
 LanemeshError
 ├── InvalidRequest      the caller's fault, names the field
+├── Unauthenticated     the caller is not who it must be
 ├── DeadlinePassed      out of time
 ├── Overloaded          refused to protect the rest; may carry a retry hint
 ├── Unavailable         something this process needs cannot be reached
@@ -48,6 +49,12 @@ class InvalidRequest(LanemeshError):
         super().__init__(f"{field}: {message}")
         self.field = field
         self.description = message
+
+
+class Unauthenticated(LanemeshError):
+    """The caller's credentials are wrong or missing."""
+
+    reason = "UNAUTHENTICATED"
 
 
 class DeadlinePassed(LanemeshError):
@@ -99,6 +106,7 @@ class StartupError(LanemeshError):
 STATUS: dict[type[LanemeshError], grpc.StatusCode] = {
     LanemeshError: grpc.StatusCode.INTERNAL,
     InvalidRequest: grpc.StatusCode.INVALID_ARGUMENT,
+    Unauthenticated: grpc.StatusCode.UNAUTHENTICATED,
     DeadlinePassed: grpc.StatusCode.DEADLINE_EXCEEDED,
     Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Unavailable: grpc.StatusCode.UNAVAILABLE,
@@ -166,6 +174,8 @@ def from_status(error: grpc.aio.AioRpcError) -> LanemeshError:
     if code is grpc.StatusCode.INVALID_ARGUMENT:
         field = info.metadata["field"] if info and "field" in info.metadata else "request"
         return InvalidRequest(field, message.removeprefix(f"{field}: "))
+    if code is grpc.StatusCode.UNAUTHENTICATED:
+        return Unauthenticated(message, reason=reason)
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return DeadlinePassed(message, reason=reason)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
