@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+import grpc
+from google.protobuf.message import DecodeError
 from lanemesh.v1.lane_pb2 import (
     LANE_STATUS_ERROR,
     LANE_STATUS_OK,
@@ -19,19 +21,19 @@ from lanemesh.v1.lane_pb2 import (
     RetrieveRequest,
     RetrieveResponse,
 )
-from lanemesh.v1.lane_pb2_grpc import LaneServiceStub
 from lanemesh.v1.search_pb2 import SearchRequest
 
 from gateway import budget, plan
 from gateway.plan import Planned
-from services.runtime.clients import Peers, call
+from services.runtime import telemetry
+from services.runtime.clients import Flight, Peers
 from services.runtime.deadline import Deadline
 from services.runtime.errors import BadReply, DeadlinePassed, LanemeshError, translate
 from services.runtime.registry import LaneRow, Table
-from services.runtime.telemetry import span
 
 log = logging.getLogger(__name__)
 
+RETRIEVE = "/lanemesh.v1.LaneService/Retrieve"
 # What a lane can say of itself: one that was asked has a status, and was in the plan.
 _A_LANES = frozenset(LaneStatus.values()) - {LANE_STATUS_UNSPECIFIED, LANE_STATUS_SKIPPED}
 
@@ -50,6 +52,42 @@ class Outcome:
     reply: RetrieveResponse | None
     # Identities of the documents in `reply`, in its order.
     identities: Sequence[str] = ()
+    # `reply` as it came.
+    raw: bytes = b""
+
+
+@dataclass(slots=True)
+class LaneCall:
+    """One lane call under way."""
+
+    lane: str
+    budget_ms: float
+    origin: float
+    started: float
+    flight: Flight[bytes]
+
+    async def outcome(self) -> Outcome:
+        """What becomes of it."""
+        raw = b""
+        identities: Sequence[str] = ()
+        try:
+            raw = await self.flight.reply()
+            reply, identities = _read(raw, self.lane)
+            status, reason, message = reply.status, _reason(reply), reply.message
+        except Exception as error:  # noqa: BLE001  a lane's failure is a value
+            reply, status, reason, message = None, *_failure(error)
+        return Outcome(
+            lane=self.lane,
+            status=status,
+            reason=reason,
+            message=message,
+            budget_ms=self.budget_ms,
+            started_ms=(self.started - self.origin) * 1000,
+            elapsed_ms=(self.flight.ended - self.started) * 1000,
+            reply=reply,
+            raw=raw,
+            identities=identities,
+        )
 
 
 class Fanout:
@@ -57,60 +95,57 @@ class Fanout:
 
     def __init__(self, table: Table, peers: Peers) -> None:
         self._table = table
-        self._retrieve = {row.name: LaneServiceStub(peers.channel(row.name)).Retrieve for row in table.enabled()}
+        # Replies come as bytes: read here to be checked, and passed on to fusion as they are.
+        self._retrieve: dict[str, grpc.aio.UnaryUnaryMultiCallable[RetrieveRequest, bytes]] = {
+            row.name: peers.channel(row.name).unary_unary(
+                RETRIEVE, request_serializer=RetrieveRequest.SerializeToString, response_deserializer=None
+            )
+            for row in table.enabled()
+        }
 
     async def ask_all(
         self, request: SearchRequest, planned: Planned, deadline: Deadline, origin: float
     ) -> list[Outcome]:
         """Asks every planned lane; returns when the last has ended or run out of its budget."""
-        questions = _questions(request, planned)
-        return await asyncio.gather(
-            *(self._ask(row, questions[row.name], planned, deadline, origin) for row in planned.asked())
-        )
+        calls = self._start(request, planned, deadline, origin)
+        try:
+            return [await call.outcome() for call in calls]
+        finally:
+            _let_go(calls)
 
     async def ask_each(
         self, request: SearchRequest, planned: Planned, deadline: Deadline, origin: float
     ) -> AsyncIterator[Outcome]:
         """The same, each outcome as it comes."""
-        questions = _questions(request, planned)
-        tasks = [
-            asyncio.ensure_future(self._ask(row, questions[row.name], planned, deadline, origin))
-            for row in planned.asked()
-        ]
+        calls = self._start(request, planned, deadline, origin)
+        tasks = [asyncio.ensure_future(call.outcome()) for call in calls]
         try:
             for ended in asyncio.as_completed(tasks):
                 yield await ended
         finally:
             for task in tasks:
                 task.cancel()
+            _let_go(calls)
 
-    async def _ask(
+    def _start(self, request: SearchRequest, planned: Planned, deadline: Deadline, origin: float) -> list[LaneCall]:
+        questions = _questions(request, planned)
+        return [self._call(row, questions[row.name], planned, deadline, origin) for row in planned.asked()]
+
+    def _call(
         self, row: LaneRow, question: RetrieveRequest, planned: Planned, deadline: Deadline, origin: float
-    ) -> Outcome:
+    ) -> LaneCall:
         started = time.monotonic()
         left_ms = deadline.remaining() * 1000
         kept_ms = budget.reserve(self._table, planned.mode, left_ms).total_ms
         granted_ms = budget.lane_budget(row, planned.mode, planned.factor, left_ms, kept_ms)
-        reply: RetrieveResponse | None = None
-        identities: Sequence[str] = ()
-        try:
-            with span(f"lane {row.name}", "client", lane=row.name, budget_ms=granted_ms):
-                reply = await call(self._retrieve[row.name], question, Deadline(started + granted_ms / 1000))
-            identities = _check(reply, row.name)
-            status, reason, message = reply.status, _reason(reply), reply.message
-        except Exception as error:  # noqa: BLE001  a lane's failure is a value
-            reply, status, reason, message = None, *_failure(error)
-        return Outcome(
-            lane=row.name,
-            status=status,
-            reason=reason,
-            message=message,
-            budget_ms=granted_ms,
-            started_ms=(started - origin) * 1000,
-            elapsed_ms=(time.monotonic() - started) * 1000,
-            reply=reply,
-            identities=identities,
-        )
+        leg = telemetry.leg(f"lane {row.name}", lane=row.name, budget_ms=granted_ms)
+        flight = Flight(self._retrieve[row.name], question, Deadline(started + granted_ms / 1000), leg)
+        return LaneCall(row.name, granted_ms, origin, started, flight)
+
+
+def _let_go(calls: Sequence[LaneCall]) -> None:
+    for call in calls:
+        call.flight.cancel()
 
 
 def _questions(request: SearchRequest, planned: Planned) -> Mapping[str, RetrieveRequest]:
@@ -132,11 +167,18 @@ def _reason(reply: RetrieveResponse) -> str:
     return reply.reason or LaneStatus.Name(reply.status).removeprefix("LANE_STATUS_")
 
 
-def _check(reply: RetrieveResponse, lane: str) -> Sequence[str]:
-    """The identities of the reply's documents; refuses a reply that parses but cannot be one of this lane's."""
+def _read(raw: bytes, lane: str) -> tuple[RetrieveResponse, Sequence[str]]:
+    """The reply and the identities of its documents; refuses one that cannot be of this lane, parsing or not."""
+    try:
+        reply = RetrieveResponse.FromString(raw)
+    except DecodeError:
+        raise BadReply("the reply does not parse") from None
     if reply.lane != lane or reply.status not in _A_LANES:
         raise BadReply(f"the reply is not one of lane {lane}")
-    identities = [evidence.document.id for evidence in reply.evidence]
-    if not all(identities) or not all(map(isfinite, [evidence.score for evidence in reply.evidence])):
+    identities, scores = [], []
+    for evidence in reply.evidence:
+        identities.append(evidence.document.id)
+        scores.append(evidence.score)
+    if not all(identities) or not all(map(isfinite, scores)):
         raise BadReply("a result has no document id or no finite score")
-    return identities
+    return reply, identities

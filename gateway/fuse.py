@@ -16,11 +16,11 @@ from lanemesh.v1.search_pb2 import SearchRequest, SearchResponse
 from gateway import budget
 from gateway.fanout import Outcome
 from gateway.plan import Planned
-from services.runtime.clients import Peers, call
+from services.runtime import telemetry
+from services.runtime.clients import Flight, Peers
 from services.runtime.deadline import Deadline
 from services.runtime.errors import BadReply, LanemeshError, Unavailable, translate
 from services.runtime.registry import Table
-from services.runtime.telemetry import span
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +39,39 @@ class Fused:
     error: str = ""
 
 
+class Fusing:
+    """A fusion under way, or known not to take place."""
+
+    def __init__(self, found: Sequence[Outcome], limit: int, flight: Flight[SearchResponse] | None) -> None:
+        self._found = found
+        self._limit = limit
+        self._flight = flight
+
+    async def fused(self) -> Fused:
+        """What comes of it; without fusion the lanes' own order stands, flagged."""
+        if not self._found:
+            return Fused(_nothing(), {})
+        if self._flight is None:
+            error = Unavailable("fusion is switched off", reason="FUSION_DISABLED")
+            return _own_order(self._found, self._limit, error)
+        try:
+            reply = await self._flight.reply()
+            _check(reply)
+        except LanemeshError as error:
+            return _own_order(self._found, self._limit, error)
+        except Exception as error:
+            log.error("unexpected error of the fusion call", exc_info=error)
+            return _own_order(self._found, self._limit, translate(error))
+        # Only what fusion writes: the account of the lanes is the gateway's.
+        reply.ClearField("ledger")
+        return Fused(reply, reply.fusion.kept)
+
+    def cancel(self) -> None:
+        """Gives it up, if it is still under way."""
+        if self._flight is not None:
+            self._flight.cancel()
+
+
 class Fusion:
     """The fusion service as the gateway sees it."""
 
@@ -50,29 +83,16 @@ class Fusion:
             FUSE, request_serializer=None, response_deserializer=SearchResponse.FromString
         )
 
-    async def fuse(
+    def begin(
         self, request: SearchRequest, planned: Planned, outcomes: Sequence[Outcome], deadline: Deadline
-    ) -> Fused:
-        """Fuses what the lanes found; without fusion the lanes' own order stands, flagged."""
+    ) -> Fusing:
+        """Starts to fuse what the lanes found."""
         found = [outcome for outcome in outcomes if outcome.reply is not None and outcome.reply.evidence]
-        if not found:
-            return Fused(_nothing(), {})
-        if not self._enabled:
-            error = Unavailable("fusion is switched off", reason="FUSION_DISABLED")
-            return _own_order(found, planned.message.max_results, error)
-        limit_ms = self._limit(planned, deadline)
-        try:
-            with span("fuse", "client"):
-                reply = await call(self._fuse, _question(request, planned, found), Deadline.after(limit_ms / 1000))
-            _check(reply)
-        except LanemeshError as error:
-            return _own_order(found, planned.message.max_results, error)
-        except Exception as error:
-            log.error("unexpected error of the fusion call", exc_info=error)
-            return _own_order(found, planned.message.max_results, translate(error))
-        # Only what fusion writes: the account of the lanes is the gateway's.
-        reply.ClearField("ledger")
-        return Fused(reply, reply.fusion.kept)
+        flight = None
+        if found and self._enabled:
+            until = Deadline.after(self._limit(planned, deadline) / 1000)
+            flight = Flight(self._fuse, _question(request, planned, found), until, telemetry.leg("fuse"))
+        return Fusing(found, planned.message.max_results, flight)
 
     def _limit(self, planned: Planned, deadline: Deadline) -> float:
         """Fusion's part of the reserve, or what is left of all if that is less."""
@@ -95,9 +115,7 @@ def _question(request: SearchRequest, planned: Planned, found: Sequence[Outcome]
     )
     parts = [head.SerializeToString()]
     for outcome in found:
-        if outcome.reply is not None:
-            reply = outcome.reply.SerializeToString()
-            parts += (_LANES_TAG, _varint(len(reply)), reply)
+        parts += (_LANES_TAG, _varint(len(outcome.raw)), outcome.raw)
     return b"".join(parts)
 
 

@@ -139,12 +139,12 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         # Table order, so that the order of arrival never shows.
         place = {name: number for number, name in enumerate(self._table.lanes)}
         outcomes = sorted(outcomes, key=lambda outcome: place[outcome.lane])
-        fusing = asyncio.ensure_future(self._fusion.fuse(request, planned, outcomes, deadline))
+        fusing = self._fusion.begin(request, planned, outcomes, deadline)
         try:
-            # The account of the lanes is written while fusion is at work.
+            # Lets the call go out; the account of the lanes is written while fusion is at work.
             await asyncio.sleep(0)
             account = _account(planned, outcomes)
-            fused = await fusing
+            fused = await fusing.fused()
         finally:
             fusing.cancel()
         response = fused.response

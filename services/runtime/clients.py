@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
@@ -131,22 +132,88 @@ class Peers:
             await channel.close()
 
 
+class Flight(Generic[Response]):
+    """A unary call under way: it began when this was made, and ends by its deadline whatever the network does.
+
+    Several are begun one after another and then awaited one after another; a task and a time-out for each would cost
+    more than the calls' own bookkeeping. Whoever does not await one to its end must cancel it.
+    """
+
+    def __init__(
+        self,
+        method: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
+        request: Request,
+        deadline: Deadline,
+        leg: telemetry.Leg | None = None,
+    ) -> None:
+        self.ended = 0.0
+        self._late = False
+        self._leg = leg
+        self._call: grpc.aio.UnaryUnaryCall[Request, Response] | None = None
+        try:
+            left = deadline.require()
+            metadata = leg.metadata() if leg else telemetry.outgoing()
+            self._call = method(request, timeout=wire_time_out(left), metadata=metadata)
+            self._guard = asyncio.get_running_loop().call_later(left, self._give_up)
+            self._call.add_done_callback(self._end)
+        except Exception as error:  # noqa: BLE001  what cannot even begin fails as any other, when it is awaited
+            self._refused = error
+
+    async def reply(self) -> Response:
+        """The reply, or what went wrong as one of our errors."""
+        try:
+            reply = await self._landed()
+        except BaseException as error:
+            self._close(error)
+            raise
+        self._close(None)
+        return reply
+
+    def cancel(self) -> None:
+        """Gives the call up, if it is still under way."""
+        if self._call is not None:
+            self._call.cancel()
+        self._close(asyncio.CancelledError())
+
+    async def _landed(self) -> Response:
+        if self._call is None:
+            raise self._refused
+        try:
+            reply = await self._call
+        except grpc.aio.AioRpcError as error:
+            raise from_status(error) from None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._late or (task and task.cancelling()):
+                raise
+            raise DeadlinePassed("no answer before the deadline") from None
+        # grpc.aio delivers a reply that does not parse as None.
+        if reply is None:
+            raise BadReply("the reply does not parse")
+        return reply
+
+    def _give_up(self) -> None:
+        self._late = True
+        if self._call is not None:
+            self._call.cancel()
+
+    def _end(self, _call: object) -> None:
+        self.ended = time.monotonic()
+        self._guard.cancel()
+
+    def _close(self, error: BaseException | None) -> None:
+        now = time.monotonic()
+        self.ended = self.ended or now
+        if self._leg is not None:
+            self._leg.end(now - self.ended, error)
+            self._leg = None
+
+
 async def call(
     method: grpc.aio.UnaryUnaryMultiCallable[Request, Response], request: Request, deadline: Deadline
 ) -> Response:
     """One unary call that ends by the deadline whatever the network does, with errors as ours."""
-    left = deadline.require()
-    try:
-        async with asyncio.timeout(left):
-            reply = await method(request, timeout=wire_time_out(left), metadata=telemetry.outgoing())
-    except grpc.aio.AioRpcError as error:
-        raise from_status(error) from None
-    except TimeoutError:
-        raise DeadlinePassed("no answer before the deadline") from None
-    # grpc.aio delivers a reply that does not parse as None.
-    if reply is None:
-        raise BadReply("the reply does not parse")
-    return reply
+    return await Flight(method, request, deadline).reply()
 
 
 def wire_time_out(left: float) -> float:

@@ -10,10 +10,11 @@ import random
 import re
 import time
 from asyncio import CancelledError
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import grpc
@@ -116,14 +117,42 @@ def span(name: str, kind: str = "internal", **attributes: str | int | float | bo
         yield trace
 
 
+class Leg:
+    """A client span of the current trace that ends when told to: its call outlives the block that began it."""
+
+    def __init__(self, name: str, attributes: Mapping[str, str | int | float | bool]) -> None:
+        from services.runtime.exporter import start_span
+
+        assert _tracer is not None  # noqa: S101
+        self._span = start_span(_tracer, name, "client", _current.get())
+        self._span.set_attributes(attributes)
+
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """Metadata that makes this span the parent of the call."""
+        return ((TRACEPARENT, _identity(self._span).header()),)
+
+    def end(self, seconds_ago: float, error: BaseException | None) -> None:
+        """Ends the span at that instant, with the error's name when there was one."""
+        if error is not None:
+            self._span.set_attribute("error.type", type(error).__name__)
+        self._span.end(time.time_ns() - int(seconds_ago * 1e9))
+
+
+def leg(name: str, **attributes: str | int | float | bool) -> Leg | None:
+    """A span for a call about to begin; None when the current trace is not sampled or nobody exports."""
+    parent = _current.get()
+    if _tracer is None or parent is None or not parent.sampled:
+        return None
+    return Leg(name, attributes)
+
+
 @contextmanager
 def _recorded(name: str, kind: str, parent: Trace | None) -> Iterator[tuple[Trace, Span]]:
     from services.runtime.exporter import start_span
 
     assert _tracer is not None  # noqa: S101
     recorded = start_span(_tracer, name, kind, parent)
-    identity = recorded.get_span_context()
-    trace = Trace(f"{identity.trace_id:032x}", f"{identity.span_id:016x}", True)
+    trace = _identity(recorded)
     try:
         with _made_current(trace):
             yield trace, recorded
@@ -132,6 +161,11 @@ def _recorded(name: str, kind: str, parent: Trace | None) -> Iterator[tuple[Trac
         raise
     finally:
         recorded.end()
+
+
+def _identity(recorded: Span) -> Trace:
+    identity = recorded.get_span_context()
+    return Trace(f"{identity.trace_id:032x}", f"{identity.span_id:016x}", True)
 
 
 @contextmanager
@@ -152,28 +186,53 @@ def _incoming(metadata: Iterable[tuple[str, str | bytes]] | None) -> Trace | Non
     return None
 
 
-@contextmanager
-def _served(method: str, context: Any) -> Iterator[None]:
-    """One served call: its trace made current, its time and status counted."""
-    parent = _incoming(context.invocation_metadata())
-    sampled = parent.sampled if parent else random.random() < _sample_rate  # noqa: S311
-    failure: BaseException | None = None
-    started = time.perf_counter()
-    IN_FLIGHT.inc()
-    try:
+class _Served:
+    """One served call as a block: its trace made current, its time and status counted."""
+
+    __slots__ = ("_before", "_context", "_method", "_recording", "_started")
+
+    def __init__(self, method: _Method, context: Any) -> None:
+        self._method = method
+        self._context = context
+        self._recording: AbstractContextManager[Any] | None = None
+
+    def __enter__(self) -> None:
+        parent = _incoming(self._context.invocation_metadata())
+        sampled = parent.sampled if parent else random.random() < _sample_rate  # noqa: S311
+        self._started = time.perf_counter()
+        IN_FLIGHT.inc()
+        self._before = _current.get()
         if sampled and _tracer is not None:
-            with _recorded(method, "server", parent):
-                yield
+            self._recording = _recorded(self._method.name, "server", parent)
+            self._recording.__enter__()
         else:
-            with _made_current(parent or fresh(sampled)):
-                yield
-    except BaseException as error:
-        failure = error
-        raise
-    finally:
+            _current.set(parent or fresh(sampled))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._recording is not None:
+            self._recording.__exit__(kind, failure, traceback)
+        # Not reset(token): a stream that its caller left is closed in another context than it ran in.
+        _current.set(self._before)
         IN_FLIGHT.dec()
-        RPC_SECONDS.labels(method).observe(time.perf_counter() - started)
-        RPCS.labels(method, _code(context, failure)).inc()
+        self._method.seconds.observe(time.perf_counter() - self._started)
+        self._method.count(_code(self._context, failure))
+
+
+class _Method:
+    """The figures of one method, looked up once."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.seconds = RPC_SECONDS.labels(name)
+        self._codes: dict[str, Counter] = {}
+
+    def count(self, code: str) -> None:
+        counter = self._codes.get(code)
+        if counter is None:
+            counter = self._codes[code] = RPCS.labels(self.name, code)
+        counter.inc()
 
 
 def _code(context: Any, failure: BaseException | None) -> str:
@@ -212,7 +271,8 @@ class Telemetry(grpc.aio.ServerInterceptor):
         return wrapped
 
 
-def _wrap(method: str, handler: Handler) -> Handler:
+def _wrap(name: str, handler: Handler) -> Handler:
+    method = _Method(name)
     codec = {
         "request_deserializer": handler.request_deserializer,
         "response_serializer": handler.response_serializer,
@@ -223,7 +283,7 @@ def _wrap(method: str, handler: Handler) -> Handler:
         inner_stream = handler.unary_stream or handler.stream_stream  # type: ignore[assignment]
 
         async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
-            with _served(method, context):
+            with _Served(method, context):
                 async with aclosing(inner_stream(request, context)) as replies:
                     async for reply in replies:
                         yield reply
@@ -236,7 +296,7 @@ def _wrap(method: str, handler: Handler) -> Handler:
     inner = handler.unary_unary or handler.stream_unary
 
     async def unary(request: Any, context: Any) -> Any:
-        with _served(method, context):
+        with _Served(method, context):
             return await inner(request, context)  # type: ignore[misc]
 
     make = grpc.stream_unary_rpc_method_handler if handler.request_streaming else grpc.unary_unary_rpc_method_handler

@@ -138,7 +138,7 @@ async def test_a_fusion_switched_off_is_flagged_as_such() -> None:
     outcome = Outcome("keyword", lane_pb2.LANE_STATUS_OK, "", "", 100.0, 0.0, 1.0, reply, names)
     peers = Peers({"fusion": NOBODY}, max_reply_bytes=1024)
     try:
-        fused = await Fusion(TABLE, peers, enabled=False).fuse(WHY, planned, [outcome], Deadline.after(5.0))
+        fused = await Fusion(TABLE, peers, enabled=False).begin(WHY, planned, [outcome], Deadline.after(5.0)).fused()
     finally:
         await peers.close()
     assert (fused.error, fused.kept) == ("FUSION_DISABLED", {"keyword": 2})

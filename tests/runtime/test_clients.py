@@ -137,11 +137,14 @@ async def test_the_deadline_is_kept_against_a_peer_that_accepts_and_says_nothing
 async def test_the_deadline_is_kept_even_when_the_library_does_not() -> None:
     gone = asyncio.Event()
 
-    async def deaf(_request: object, **_options: object) -> object:
+    async def waiting() -> object:
         try:
             return await asyncio.Event().wait()
         finally:
             gone.set()
+
+    def deaf(_request: object, **_options: object) -> asyncio.Future[object]:
+        return asyncio.ensure_future(waiting())
 
     async with asyncio.timeout(10):
         with pytest.raises(DeadlinePassed):
