@@ -22,7 +22,7 @@ _ALIASES = {"_id": "id", "text": "content", "metadata": "attributes"}
 def read_lines(path: Path, shown: str, project: str | None, default_project: str, source: str | None) -> Iterator[Item]:
     """One item per line that is not blank. `project` and `source` overrule what a line says."""
     with path.open("rb") as file:
-        for number, raw in enumerate(_lines(file), 1):
+        for number, raw in enumerate(lines_of(file), 1):
             origin = Origin(shown, number)
             try:
                 if raw.strip():
@@ -32,7 +32,7 @@ def read_lines(path: Path, shown: str, project: str | None, default_project: str
                 yield Problem(origin, error.field, error.description, len(raw))
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
     """Lines, of which one that is too long is cut just beyond the limit."""
     while line := file.readline(LINE_BYTES + 1):
         rest = line

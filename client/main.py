@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import uvloop
 
-from client import ask, ingest, lanes, plan, refine, up
+from client import ask, delete, evaluate, ingest, lanes, plan, refine, up
 from client.output import fail
 from services.runtime.errors import InvalidRequest, LanemeshError
 
@@ -25,6 +25,8 @@ SUBCOMMANDS: dict[str, tuple[str, Register, Run]] = {
     "plan": ("explain what a question would do", plan.register, plan.run),
     "refine": ("let preflight advise on a question", refine.register, refine.run),
     "ingest": ("store documents, entities and relations", ingest.register, ingest.run),
+    "delete": ("delete documents or entities from every index lane", delete.register, delete.run),
+    "eval": ("measure the mesh on a judged data set", evaluate.register, evaluate.run),
     "lanes": ("list the lanes and how they are", lanes.register, lanes.run),
 }
 EXIT_INTERRUPTED = 130

@@ -25,8 +25,6 @@ DEFAULT_ADDRESS = f"127.0.0.1:{PORT_BASE}"
 PATIENCE = 60.0
 # The longest time-out that is sent: gRPC's clock overflows on absurd ones and ends the call at once.
 LONGEST = 86_400.0
-# Records per ingestion call: what a lost connection costs at most.
-CHUNK = 500
 
 Limit = Deadline | float | None
 Records = AsyncIterable[IngestRequest] | Iterable[IngestRequest]
@@ -128,14 +126,6 @@ class Mesh:
         finally:
             call.cancel()
 
-    async def ingest_chunks(
-        self, records: Records, *, size: int = CHUNK, deadline: float | None = None
-    ) -> AsyncIterator[IngestResponse]:
-        """Stores any number of records, `size` to a call, and yields each call's reply. The deadline is per call."""
-        source = _iterate(records)
-        async for first in source:
-            yield await self.ingest(_take(first, source, size), deadline=deadline)
-
     async def _unary(
         self,
         method: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
@@ -221,12 +211,3 @@ async def _iterate(records: Records) -> AsyncIterator[IngestRequest]:
     else:
         for record in records:
             yield record
-
-
-async def _take(first: IngestRequest, rest: AsyncIterator[IngestRequest], size: int) -> AsyncIterator[IngestRequest]:
-    yield first
-    for _ in range(size - 1):
-        record = await anext(rest, None)
-        if record is None:
-            return
-        yield record

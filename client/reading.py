@@ -1,4 +1,4 @@
-"""Files and folders to records: Markdown, text, HTML and code are documents, JSON lines are what their keys say."""
+"""Files and folders to records: Markdown, text, HTML and code are documents, lines of JSON or triples what they say."""
 
 from __future__ import annotations
 
@@ -15,20 +15,26 @@ from client import frontmatter
 from client.html import read_html
 from client.jsonl import read_lines
 from client.records import Item, Origin, Problem, Record, Skipped, fill
+from client.triples import looks_like, read_triples
 from services.runtime.errors import InvalidRequest
 
 MAX_CHARACTERS = 1_048_576
 MAX_BYTES = 4 * MAX_CHARACTERS
+BEIR_CORPUS = "corpus.jsonl"
 
 _KINDS = {
     "markdown": "md markdown mdx",
     "text": "txt text rst adoc org",
     "html": "html htm xhtml",
     "jsonl": "jsonl ndjson",
+    "triples": "triples",
     "code": "py pyi js mjs cjs jsx ts tsx vue java kt kts scala groovy go rs rb php c h cc cpp cxx hpp hh m swift "
     "cs fs lua r jl ex exs erl hs clj dart pl sh bash zsh ps1 sql proto graphql tf toml yaml yml ini cfg css scss",
 }
 _KIND_OF = {f".{extension}": kind for kind, extensions in _KINDS.items() for extension in extensions.split()}
+# Names that say too little: a file of these is triples when its content says so.
+_PERHAPS_TRIPLES = {".txt", ".psv"}
+_LINES = ("jsonl", "triples")
 _NAMES = {"makefile": "code", "dockerfile": "code", "readme": "text", "license": "text", "changelog": "text"}
 
 
@@ -41,6 +47,7 @@ class Source:
     root: Path
     # Whether the given folder holds one project per folder.
     many: bool
+    kind: str
     skip: str = ""
 
     @property
@@ -60,14 +67,20 @@ class Source:
         return parts[0] if self.many and len(parts) > 1 else self.root.resolve().name
 
 
-def find(paths: Sequence[str]) -> list[Source]:
-    """Every file below the paths, in a stable order; InvalidRequest when a path is not there."""
+def find(paths: Sequence[str], kind: str | None = None) -> list[Source]:
+    """Every file below the paths, in a stable order, each of `kind` if given; InvalidRequest when a path is not there.
+
+    A file that is named is read as text when nothing says what it is; one found in a folder is skipped.
+    """
     sources: list[Source] = []
     for shown in paths:
         path = Path(shown)
         if not path.exists():
             raise InvalidRequest("path", f"{shown} does not exist")
-        sources.extend(_below(path) if path.is_dir() else [Source(path, shown, path.parent, False)])
+        if path.is_dir():
+            sources.extend(_below(path, kind))
+        else:
+            sources.append(Source(path, shown, path.parent, False, kind or kind_of(path)))
     return sources
 
 
@@ -78,47 +91,58 @@ def read(sources: Sequence[Source], project: str | None = None, source: str | No
         origin = Origin(each.shown)
         if each.skip:
             yield Skipped(origin, each.skip, 0)
-        elif kind_of(each.path) == "jsonl":
+        elif each.kind == "triples":
+            yield from read_triples(each.path, each.shown, project)
+        elif each.kind == "jsonl":
             yield from read_lines(each.path, each.shown, project, each.default_project, source)
         else:
             yield _file(each, project, source, seen)
 
 
 def kind_of(path: Path) -> str:
-    """The kind of a file by its name; empty when the name says nothing."""
+    """The kind of a file by its name, or its content where that says more; empty when nothing says what it is."""
+    if path.suffix.lower() in _PERHAPS_TRIPLES and looks_like(path):
+        return "triples"
     return _KIND_OF.get(path.suffix.lower(), "") or _NAMES.get(path.name.lower(), "")
 
 
-def _below(root: Path) -> Iterator[Source]:
+def _below(root: Path, kind: str | None) -> Iterator[Source]:
     many = _holds_projects(root)
     for folder, folders, files in os.walk(root):
         folders.sort()
         here = Path(folder)
-        for name in [name for name in folders if name.startswith(".")]:
+        for name, reason in _folders_to_skip(folders, files):
             folders.remove(name)
-            yield Source(here / name, str(here / name), root, many, "hidden")
+            yield Source(here / name, str(here / name), root, many, "", reason)
         for name in sorted(files):
             path = here / name
-            yield Source(path, str(path), root, many, _reason_to_skip(path, root))
+            found = kind or kind_of(path)
+            yield Source(path, str(path), root, many, found, _reason_to_skip(path, root, found))
+
+
+def _folders_to_skip(folders: Sequence[str], files: Sequence[str]) -> list[tuple[str, str]]:
+    hidden = [(name, "hidden") for name in folders if name.startswith(".")]
+    judgements = "qrels" in folders and BEIR_CORPUS in files
+    return hidden + ([("qrels", "the judgements of a BEIR data set are not evidence")] if judgements else [])
 
 
 def _holds_projects(root: Path) -> bool:
     """Whether a folder is one of projects: it has folders, and no documents of its own but a README."""
     entries = [entry for entry in root.iterdir() if not entry.name.startswith(".")]
-    documents = [entry for entry in entries if entry.is_file() and kind_of(entry) not in ("", "jsonl")]
+    documents = [entry for entry in entries if entry.is_file() and kind_of(entry) not in ("", *_LINES)]
     return any(entry.is_dir() for entry in entries) and all(entry.stem.lower() == "readme" for entry in documents)
 
 
-def _reason_to_skip(path: Path, root: Path) -> str:
+def _reason_to_skip(path: Path, root: Path, kind: str) -> str:
     if path.name.startswith("."):
         return "hidden"
     if not path.is_file():
         return "not a file"
     if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
         return "a link out of the folder"
-    if path.name == "queries.jsonl" and (path.parent / "corpus.jsonl").exists():
+    if path.name == "queries.jsonl" and (path.parent / BEIR_CORPUS).exists():
         return "the questions of a BEIR data set are not evidence"
-    return "" if kind_of(path) else "not a kind of file that is read"
+    return "" if kind else "not a kind of file that is read"
 
 
 def _file(each: Source, project: str | None, source: str | None, seen: dict[str, Path]) -> Item:
@@ -128,7 +152,7 @@ def _file(each: Source, project: str | None, source: str | None, seen: dict[str,
         raw = b"" if size > MAX_BYTES else each.path.read_bytes()
         if b"\0" in raw:
             return Skipped(origin, "binary", size)
-        fields = _fields(kind_of(each.path), each.path, _text(raw, size))
+        fields = _fields(each.kind, each.path, _text(raw, size))
         if not fields["content"].strip():
             return Skipped(origin, "empty", size)
         document = _document(each, fields, project, source)

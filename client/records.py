@@ -27,6 +27,10 @@ class Origin:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.file
 
+    def plain(self) -> dict[str, Any]:
+        """The place as JSON."""
+        return {"file": self.file, "line": self.line}
+
 
 @dataclass(frozen=True, slots=True)
 class Record:

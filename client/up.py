@@ -94,9 +94,8 @@ class _Session:
         summary = await ingest.ingest(mesh, reading.read(reading.find([str(CORPUS)])))
         unkept = f"; {summary.unkept} are of a kind no running lane keeps" if summary.unkept else ""
         self._console.print(Text(f"\ndemo corpus: {summary.acknowledged} of {summary.received} records stored{unkept}"))
-        if summary.failures:
-            first = summary.failures[0]
-            raise LanemeshError(f"{len(summary.failures)} failures, the first in {first['file']}: {first['message']}")
+        if not summary.complete:
+            raise LanemeshError(summary.trouble())
 
     async def _ask(self, mesh: Mesh) -> None:
         self._console.print(Text(f"\n> {self._arguments.ask}\n", "bold"))

@@ -26,6 +26,8 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
     metadata: dict[str, str] = field(default_factory=dict)
     remaining: float | None = None
     replies: dict[str, Any] = field(default_factory=dict)
+    # When set, answers Search in place of a canned reply.
+    answering: Callable[[Any], Message] | None = None
     error: LanemeshError | None = None
     # When set, a call is not answered before `released` is.
     silent: bool = False
@@ -64,6 +66,8 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         self._refuse(context)
         if self.silent and method != "StreamSearch":
             self.released.wait()
+        if method == "Search" and self.answering is not None:
+            return self.answering(request)
         return self.replies[method]
 
     def _refuse(self, context: Any) -> None:

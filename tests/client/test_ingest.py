@@ -7,7 +7,8 @@ import sys
 import pytest
 from lanemesh.v1 import index_pb2, search_pb2
 
-from services.runtime.errors import Overloaded
+from client import segments
+from services.runtime.errors import Overloaded, Unavailable
 
 FILES = {"a.md": "# A\ntext", "b.py": "x = 1", ".hidden": "x"}
 
@@ -57,11 +58,14 @@ def test_a_bad_line_is_told_and_the_rest_is_sent(gateway, run, tmp_path):
     assert "2 of 2 records stored, 1 failed" in outcome.out
 
 
-def test_what_the_gateway_refuses_is_told_by_file_and_line(gateway, run, tmp_path):
+def test_what_the_gateway_refuses_is_told_by_file_and_line(gateway, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(segments, "SEGMENT_RECORDS", 500)
+    calls = []
     path = tmp_path / "a.jsonl"
     path.write_text("\n" + "".join(f'{{"id": "{number}", "text": "x"}}\n' for number in range(1203)))
 
     def refuse(records):
+        calls.append(len(records))
         bad = [record.line for record in records if record.document.id == "1100"]
         failure = [
             index_pb2.RecordFailure(
@@ -89,6 +93,7 @@ def test_what_the_gateway_refuses_is_told_by_file_and_line(gateway, run, tmp_pat
     ]
     assert summary["lanes"] == [{"lane": "keyword", "stored": 1202, "ignored": 0, "deleted": 0, "error": ""}]
     assert max(record.line for record in gateway.requests) == 500
+    assert len(calls) == 3
     assert f"{path}:1102: document.content: vector lane: too odd\n" in run("ingest", str(path)).err
 
 
@@ -109,8 +114,100 @@ def test_a_path_that_is_not_there_is_exit_2(gateway, run, tmp_path):
 def test_a_gateway_that_refuses_the_call_ends_the_run(gateway, run, folder):
     gateway.error = Overloaded("full")
     outcome = run("ingest", str(folder), "--json")
-    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.code == 1
     assert json.loads(outcome.err)["error"]["reason"] == "RESOURCE_EXHAUSTED"
+    summary = json.loads(outcome.out)
+    assert (summary["received"], summary["acknowledged"]) == (2, 0)
+    assert [loss["reason"] for loss in summary["lost"]] == ["RESOURCE_EXHAUSTED"]
+
+
+@pytest.fixture
+def many(tmp_path, monkeypatch):
+    monkeypatch.setattr(segments, "SEGMENT_RECORDS", 10)
+    path = tmp_path / "many.jsonl"
+    path.write_text("".join(f'{{"id": "{number}", "text": "x"}}\n' for number in range(35)))
+    return path
+
+
+def test_a_gateway_lost_half_way_is_told_with_the_lines_that_are_not_stored(gateway, run, many):
+    def answer(records):
+        if records[0].document.id == "10":
+            gateway.error = Unavailable("draining")
+        return reply(records)
+
+    gateway.replies["Ingest"] = answer
+    outcome = run("ingest", str(many))
+    assert outcome.code == 3
+    assert f"{many}:21-30: 10 records not acknowledged by the gateway: UNAVAILABLE; " in outcome.err
+    assert "lanemesh: draining" in outcome.err
+    assert "20 of 30 records stored" in outcome.out
+    # The channel may have tried the third call again; what follows it was never sent.
+    assert {record.document.id for record in gateway.requests} == {str(number) for number in range(30)}
+
+
+def test_a_lane_lost_for_a_while_is_told_by_stretches_and_the_others_go_on(gateway, run, many):
+    def answer(records):
+        if records[0].document.id == "10":
+            return reply(records)
+        lanes = [
+            search_pb2.LaneIngestion(lane="keyword", stored=len(records)),
+            search_pb2.LaneIngestion(lane="vector", error="UNAVAILABLE"),
+        ]
+        return search_pb2.IngestResponse(received=len(records), lanes=lanes)
+
+    gateway.replies["Ingest"] = answer
+    outcome = run("ingest", str(many), "--json")
+    assert outcome.code == 1
+    summary = json.loads(outcome.out)
+    assert (summary["received"], summary["acknowledged"]) == (35, 10)
+    stretches = [(loss["lane"], loss["first"]["line"], loss["last"]["line"]) for loss in summary["lost"]]
+    assert stretches == [("vector", 1, 10), ("vector", 21, 35)]
+    assert [(lane["lane"], lane["stored"], lane["error"]) for lane in summary["lanes"]] == [
+        ("keyword", 35, ""),
+        ("vector", 0, "UNAVAILABLE"),
+    ]
+    err = run("ingest", str(many)).err
+    assert f"{many}:21-35: 15 records not acknowledged by the vector lane: UNAVAILABLE; run the command again" in err
+
+
+def test_a_large_segment_is_cut_by_its_bytes(gateway, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(segments, "SEGMENT_BYTES", 100)
+    calls = []
+    gateway.replies["Ingest"] = lambda records: calls.append(len(records)) or reply(records)
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"id": "{number}", "text": "{"x" * 40}"}}\n' for number in range(5)))
+    assert run("ingest", str(path)).code == 0
+    assert calls == [2, 2, 1]
+
+
+@pytest.mark.parametrize(("option", "field"), [([], "delete_document_id"), (["--entity"], "delete_entity_id")])
+def test_deletion_sends_identities_and_tells_what_each_lane_had(gateway, run, option, field):
+    lanes = [search_pb2.LaneIngestion(lane="keyword", deleted=1)]
+    gateway.replies["Ingest"] = lambda records: search_pb2.IngestResponse(
+        received=len(records), acknowledged=len(records), lanes=lanes
+    )
+    outcome = run("delete", "a", "b/c.md", *option)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert [(record.WhichOneof("record"), getattr(record, field)) for record in gateway.requests] == [
+        (field, "a"),
+        (field, "b/c.md"),
+    ]
+    assert outcome.out == "2 of 2 records deleted, 0 failed\n  keyword: 1 deleted\n"
+    assert json.loads(run("delete", "a", *option, "--json").out)["lanes"][0]["deleted"] == 1
+
+
+def test_a_deletion_that_a_lane_did_not_do_names_the_identities(gateway, run):
+    lanes = [search_pb2.LaneIngestion(lane="keyword", error="UNAVAILABLE")]
+    gateway.replies["Ingest"] = lambda records: search_pb2.IngestResponse(received=len(records), lanes=lanes)
+    outcome = run("delete", "a", "b")
+    assert outcome.code == 1
+    assert outcome.err.startswith("a to b: 2 records not acknowledged by the keyword lane: UNAVAILABLE")
+
+
+@pytest.mark.parametrize("arguments", [[], ["\udcff"]])
+def test_nothing_to_delete_is_an_error(gateway, run, arguments):
+    assert run("delete", *arguments).code != 0
+    assert gateway.requests == []
 
 
 class Terminal(io.StringIO):

@@ -250,7 +250,55 @@ def test_the_questions_of_a_beir_folder_are_not_evidence(tmp_path):
     write(tmp_path / "scifact" / "queries.jsonl", '{"_id": "q", "text": "x?"}')
     write(tmp_path / "scifact" / "qrels" / "test.tsv", "q\t1\t1")
     found = items(tmp_path / "scifact")
-    assert [type(item) for item in found] == [Record, Skipped, Skipped]
+    reasons = {Path(item.origin.file).name: item.reason for item in found if isinstance(item, Skipped)}
+    assert reasons == {
+        "queries.jsonl": "the questions of a BEIR data set are not evidence",
+        "qrels": "the judgements of a BEIR data set are not evidence",
+    }
+    (record,) = [item for item in found if isinstance(item, Record)]
+    assert record.request.document.project == "scifact"
+
+
+TRIPLES = "$|directed_by|Richard Brooks\n\n 1408 |has_genre| Horror \n"
+
+
+@pytest.mark.parametrize("name", ["kb.txt", "kb.psv", "kb.triples", "KB.TXT"])
+def test_a_file_of_triples_is_known_by_its_content(tmp_path, name):
+    path = write(tmp_path / "films" / name, TRIPLES)
+    first, second = (item.request.relation for item in items(path) if isinstance(item, Record))
+    assert (first.head, first.relation, first.tail, list(first.projects)) == ("$", "directed_by", "Richard Brooks", [])
+    assert (second.head, second.tail) == ("1408", "Horror")
+    assert [list(item.request.relation.projects) for item in items(path, project="p")] == [["p"], ["p"]]
+    assert len(items(path.parent)) == 2
+
+
+@pytest.mark.parametrize("text", ["a|b|c\na line of prose\n", "| a | b |\n", "one|bar\n", "a|b|c|d\n"])
+def test_text_with_bars_is_text(tmp_path, text):
+    (document,) = documents(write(tmp_path / "a.txt", text))
+    assert document.content == text
+
+
+def test_a_long_file_is_judged_by_whole_lines_of_its_start(tmp_path):
+    line = "head|relation|" + "é" * 50 + "\n"
+    path = write(tmp_path / "a.txt", line * 2_000 + "not a triple\n")
+    *relations, bad = items(path)
+    assert len(relations) == 2_000
+    assert isinstance(bad, Problem)
+    assert (bad.origin.line, bad.field) == (2_001, "line")
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [(b"a|b", "line"), (b"a|b|c|d", "line"), (b"a||c", "relation"), (b" |b|c", "head"), (b"a|b|\xff", "line")],
+)
+def test_a_bad_triple_is_a_problem_with_its_line(tmp_path, line, field):
+    path = write(tmp_path / "a.dat", b"a|b|c\n\n" + line + b"\nd|e|f\n")
+    before, bad, after = reading.read(reading.find([str(path)], "triples"))
+    assert isinstance(bad, Problem)
+    assert (str(bad.origin), bad.field) == (f"{path}:3", field)
+    assert isinstance(before, Record)
+    assert isinstance(after, Record)
+    assert after.origin.line == 4
 
 
 def test_the_demo_corpus_reads_without_a_problem():
