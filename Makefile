@@ -4,10 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DATA ?= ../shared/data
 SAMPLE ?= How many times does PaymentAdapter retry a failed charge?
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test bench lint format protos lock clean
+.PHONY: help setup run demo test bench eval lint format protos lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +36,9 @@ test: $(READY) ## Run every test
 
 bench: $(READY) ## Measure the ratios against bare grpc.aio (a few minutes)
 	@$(BIN)/lanemesh bench
+
+eval: $(READY) ## Measure ranking, citations and disagreements on judged data (DATA=folder RANKINGS=folder)
+	@$(BIN)/python -m bench.fusion $(DATA) $(if $(RANKINGS),--rankings $(RANKINGS))
 
 lint: $(READY) ## Style, types, import rules, contract and generated code
 	@$(BIN)/ruff check .

@@ -52,7 +52,7 @@ async def asks(base: int) -> dict[str, Callable[[], Awaitable[None]]]:
     def through(port: int, results: int | None, at_least: int) -> Callable[[], Awaitable[None]]:
         search = SearchServiceStub(grpc.aio.insecure_channel(f"127.0.0.1:{port}")).Search
         # The widest budgets: at concurrency 64 a lane's time in the queue must not count as its time-out.
-        request = SearchRequest(query=QUERY, max_results=results, mode=MODE_RESEARCH)
+        request = SearchRequest(query=QUERY, max_results=results, mode=MODE_RESEARCH, include_lanes=LANES)
 
         async def ask() -> None:
             reply = await search(request, timeout=5.0)

@@ -34,7 +34,7 @@ def free_base(count: int) -> int:
 
 
 @contextmanager
-def mesh(base: int) -> Iterator[dict[str, list[psutil.Process]]]:
+def mesh(base: int, **settings: str) -> Iterator[dict[str, list[psutil.Process]]]:
     """Starts lanes, gateways and fusion; yields the processes each variant uses."""
     table = load_table()
     ports = {name: base + table.lanes[name].port for name in LANES}
@@ -44,6 +44,7 @@ def mesh(base: int) -> Iterator[dict[str, list[psutil.Process]]]:
         "LANEMESH_TRACE_SAMPLE_RATE": "0",
         "LANEMESH_LOG_LEVEL": "WARNING",
     }
+    environment |= settings
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*arguments: str, **extra: str) -> psutil.Process:

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.text import Text
 
 from client import options, page
-from client.jsonform import name_of
 from client.mesh import Mesh
 from client.output import new_console, print_json
 from client.request import search_request
 from client.text import one_line
 from services.runtime.errors import BadReply
+from services.runtime.jsonform import name_of
 
 
 def register(parser: argparse.ArgumentParser) -> None:

@@ -12,10 +12,10 @@ from lanemesh.v1.evidence_pb2 import Evidence
 from lanemesh.v1.search_pb2 import SearchResponse
 
 from client.beir import Dataset
-from client.jsonform import name_of
 from client.mesh import Mesh
 from client.metrics import RECALL_CUT
 from services.runtime.errors import LanemeshError, Unavailable
+from services.runtime.jsonform import name_of
 
 MODE = "research"
 COST = "high"

@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from client import options
-from client.jsonform import name_of, short_name
 from client.mesh import Mesh
 from client.output import new_console, print_json
 from client.text import one_line
+from services.runtime.jsonform import name_of, short_name
 
 register = options.add_call
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from google.protobuf.message import Message
 from rich.console import Console
 
-from client.jsonform import to_json, to_line
 from client.text import one_line
 from services.runtime.errors import STATUS, DeadlinePassed, InvalidRequest, LanemeshError, Unavailable
+from services.runtime.jsonform import to_json, to_line
 
 PIPED_WIDTH = 100
 EXIT_CODES: Mapping[type[LanemeshError], int] = {InvalidRequest: 2, Unavailable: 3, DeadlinePassed: 4}

@@ -8,8 +8,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from client import waterfall
-from client.jsonform import name_of
 from client.text import clean, day, one_line
+from services.runtime.jsonform import name_of
 
 OTHER_RESULTS = 5
 

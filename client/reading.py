@@ -12,11 +12,11 @@ from lanemesh.v1.evidence_pb2 import Document
 from lanemesh.v1.search_pb2 import IngestRequest
 
 from client import frontmatter
-from client.html import read_html
 from client.jsonl import read_lines
 from client.records import Item, Origin, Problem, Record, Skipped, fill
 from client.triples import looks_like, read_triples
 from services.runtime.errors import InvalidRequest
+from services.text.html import read_html
 
 MAX_CHARACTERS = 1_048_576
 MAX_BYTES = 4 * MAX_CHARACTERS

@@ -8,8 +8,8 @@ from typing import Any, TypedDict, Unpack
 from google.protobuf.descriptor import EnumDescriptor
 from lanemesh.v1 import fusion_pb2, lane_pb2, search_pb2
 
-from client.jsonform import short_name
 from services.runtime.errors import InvalidRequest
+from services.runtime.jsonform import short_name
 
 
 class Constraining(TypedDict, total=False):

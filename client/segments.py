@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from client.records import Item, Problem, Record, Skipped
 
-# What a lost connection costs at most: large enough to keep every lane busy, small enough to show progress.
-SEGMENT_RECORDS = 2_000
-SEGMENT_BYTES = 8 * 1024 * 1024
+# What a lost connection costs at most: large enough to keep every lane busy, small enough to show progress and to be
+# embedded well before the call's deadline, even on a busy machine.
+SEGMENT_RECORDS = 500
+SEGMENT_BYTES = 1024 * 1024
 
 
 @dataclass

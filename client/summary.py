@@ -9,13 +9,13 @@ from lanemesh.v1.search_pb2 import IngestResponse
 from rich.console import Console
 from rich.text import Text
 
-from client.jsonform import to_json
 from client.loss import Loss, extend
 from client.output import note
 from client.records import Origin, Problem, Skipped
 from client.segments import Segment
 from client.text import one_line
 from services.runtime.errors import LanemeshError
+from services.runtime.jsonform import to_json
 
 COUNTS = ("stored", "ignored", "deleted")
 
@@ -61,7 +61,11 @@ class Summary:
         self.received += reply.received
         self.acknowledged += reply.acknowledged
         self.unkept += reply.unkept
+        down = {lane.lane for lane in reply.lanes if lane.error}
         for failure in reply.failures:
+            if failure.lane in down and not failure.field:
+                # Told below as one stretch, not record by record.
+                continue
             known = 1 <= failure.sequence <= len(segment.records)
             origin = segment.records[failure.sequence - 1].origin if known else Origin("?")
             parts = to_json(failure)

@@ -46,7 +46,7 @@ def read_triples(path: Path, shown: str, project: str | None) -> Iterator[Item]:
 
 def _item(origin: Origin, raw: bytes, project: str | None) -> Item:
     try:
-        relation = fill(Relation(), dict(zip(FIELDS, _parts(raw), strict=True)))
+        relation = relation_of(_text(raw))
     except InvalidRequest as error:
         return Problem(origin, error.field, error.description, len(raw))
     if project:
@@ -54,16 +54,21 @@ def _item(origin: Origin, raw: bytes, project: str | None) -> Item:
     return Record(origin, IngestRequest(relation=relation), len(raw))
 
 
-def _parts(raw: bytes) -> list[str]:
-    if len(raw) > LINE_BYTES:
-        raise InvalidRequest("line", f"is longer than {LINE_BYTES} bytes")
-    try:
-        parts = [part.strip() for part in raw.decode("utf-8-sig").split(BAR)]
-    except UnicodeDecodeError:
-        raise InvalidRequest("line", "is not UTF-8") from None
+def relation_of(triple: str) -> Relation:
+    """The relation that `head|relation|tail` names; InvalidRequest says what is wrong with it."""
+    parts = [part.strip() for part in triple.split(BAR)]
     if len(parts) != len(FIELDS):
         raise InvalidRequest("line", f"expected head{BAR}relation{BAR}tail, found {len(parts)} parts")
     for field, part in zip(FIELDS, parts, strict=True):
         if not part:
             raise InvalidRequest(field, "must not be empty")
-    return parts
+    return fill(Relation(), dict(zip(FIELDS, parts, strict=True)))
+
+
+def _text(raw: bytes) -> str:
+    if len(raw) > LINE_BYTES:
+        raise InvalidRequest("line", f"is longer than {LINE_BYTES} bytes")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidRequest("line", "is not UTF-8") from None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from services.runtime.registry import Table, load_table
 from services.runtime.settings import load
 from services.runtime.supervise import Supervisor
 
+SIMULATOR = Path(__file__).parents[1] / "tests" / "simulator"
 CORPUS = Path(__file__).parents[1] / "examples" / "corpus"
 HIGHEST_PORT = 65_535
 
@@ -31,6 +34,11 @@ def register(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--port-base", metavar="N", type=int, help="the gateway's port; the others follow it")
     parser.add_argument("--project-root", metavar="DIR", type=Path, help="what the local lane reads (default: here)")
+    parser.add_argument(
+        "--simulate-providers",
+        action="store_true",
+        help="answer for the outside providers with a simulator; its results are marked (checkout only)",
+    )
     parser.add_argument("--demo", action="store_true", help="ingest the demo corpus after the start")
     parser.add_argument("--ask", metavar="QUERY", help="ask this after the start")
     parser.add_argument("--once", action="store_true", help="stop after that instead of serving")
@@ -44,11 +52,26 @@ async def run(arguments: argparse.Namespace) -> int:
         raise InvalidRequest("demo", "the demo corpus is part of a checkout and is not here")
     console = new_console()
     with dev.sole_use(settings.home):
-        stages = dev.stages(table, settings, os.environ)
-        supervisor = Supervisor(stages, settings.home / "logs", lambda line: console.print(Text(line)))
-        session = _Session(console, supervisor, arguments)
-        await dev.run(supervisor, session)
-        return session.code
+        async with AsyncExitStack() as stack:
+            environment = dict(os.environ)
+            if arguments.simulate_providers:
+                environment |= await _simulate(stack, console)
+            stages = dev.stages(table, settings, environment)
+            supervisor = Supervisor(stages, settings.home / "logs", lambda line: console.print(Text(line)))
+            session = _Session(console, supervisor, arguments)
+            await dev.run(supervisor, session)
+            return session.code
+
+
+async def _simulate(stack: AsyncExitStack, console: Console) -> dict[str, str]:
+    """Starts the simulator until the stack ends; the variables that lead the lanes to it."""
+    if not SIMULATOR.is_dir():
+        raise InvalidRequest("simulate_providers", "the provider simulator is part of a checkout and is not here")
+    server = importlib.import_module("tests.simulator.server")
+    simulator = await stack.enter_async_context(server.simulating())
+    console.print(Text("outside providers are simulated: no result of web, news or markets is real", "bold yellow"))
+    environment: dict[str, str] = simulator.environment()
+    return environment
 
 
 class _Session:

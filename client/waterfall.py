@@ -9,8 +9,8 @@ from lanemesh.v1.search_pb2 import LedgerRow
 from rich.console import Console
 from rich.text import Text
 
-from client.jsonform import name_of
 from client.text import one_line
+from services.runtime.jsonform import name_of
 
 BAR_COLUMNS = 32
 # What a row needs beside its bar; on a narrow terminal the bar gives way.

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from math import isnan
+from typing import TypeVar
 
 from lanemesh.v1.fusion_pb2 import AlignRequest, AlignResponse, MarkerStyle
 
 from fusion_service.answer import markers
 from fusion_service.bibliography import Bibliography, readable
-from fusion_service.cite import CITATIONS, support, write
+from fusion_service.cite import CITATIONS, Support, write
 from fusion_service.passages import document_source, index, statement
-from fusion_service.sentences import CODE, HEADING, split
 from fusion_service.similarity import THRESHOLD
 from fusion_service.verify import check_documents
+from services.runtime import deadline
 from services.runtime.errors import InvalidRequest
+from services.text.sentences import CODE, HEADING, split
+
+Work = TypeVar("Work")
 
 TEXT = 100_000
 DOCUMENTS = 500
@@ -23,8 +27,9 @@ def align(request: AlignRequest) -> AlignResponse:
     """The text with markers behind its sentences; headings and code stand as they are."""
     _check(request)
     response = AlignResponse()
-    passages = index([document_source(document) for document in request.documents])
     least = request.min_similarity if request.HasField("min_similarity") else THRESHOLD
+    passages = index(map(_in_time, map(document_source, request.documents)))
+    support = Support(passages, least, request.max_citations or CITATIONS)
     bibliography = Bibliography()
     text, position, parts = request.text, 0, []
     for start, end, kind in split(text):
@@ -32,13 +37,21 @@ def align(request: AlignRequest) -> AlignResponse:
             continue
         written = text[start:end]
         sentence = response.sentences.add(text=readable(written))
-        write(support(statement(written), passages, least, request.max_citations or CITATIONS), bibliography, sentence)
+        write(support.of(_in_time(statement(written))), bibliography, sentence)
         marked = markers(sentence.citations, request.marker_style)
         parts.append(text[position:end] + (f" {marked}" if marked else ""))
         position = end
     response.text = "".join(parts) + text[position:]
     response.bibliography.extend(bibliography.entries())
     return response
+
+
+def _in_time(work: Work) -> Work:
+    """The next piece of work, or DeadlinePassed: between two pieces a caller who left is noticed."""
+    until = deadline.current()
+    if until is not None:
+        until.require()
+    return work
 
 
 def _check(request: AlignRequest) -> None:

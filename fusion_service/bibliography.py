@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanemesh.v1.fusion_pb2 import BibliographyEntry
 
 from fusion_service.passages import Source
-from fusion_service.urls import registrable_domain
+from services.text.urls import registrable_domain
 
 EXCERPT = 200
 # Control characters and those that turn the direction of text: nothing a reader should receive in running text.

@@ -9,13 +9,16 @@ from typing import NamedTuple
 
 from lanemesh.v1.fusion_pb2 import Citation, Sentence
 
+from fusion_service.bearing import Beginnings
 from fusion_service.bibliography import Bibliography
 from fusion_service.passages import Index, Passage, Statement, statement
-from fusion_service.sentences import byte_span
 from fusion_service.similarity import THRESHOLD, exact, similarity
+from services.text.sentences import byte_span
 
 CITATIONS = 3
-EXACT, LEXICAL = "exact", "lexical"
+EXACT, LEXICAL, MIXED = "exact", "lexical", "mixed"
+# From here on a passage says what the sentence says, and none that only bears on it need stand beside.
+_SURE = 0.85
 # A sentence may join two neighbouring ones; a passage with this share of its words is tried with its neighbour.
 _LEAST_HALF = 0.4
 
@@ -34,16 +37,36 @@ def quotation(passage: Passage, index: Index) -> list[Match]:
     return [Match(passage, 1.0, EXACT), *others[: CITATIONS - 1]]
 
 
-def support(sentence: Statement, index: Index, least: float = THRESHOLD, most: int = CITATIONS) -> list[Match]:
-    """Support for any sentence, best first, at most one passage of each document."""
-    return _best_by_source(sentence, index, least)[:most]
+class Support:
+    """Finds what supports any sentence."""
+
+    def __init__(self, index: Index, least: float = THRESHOLD, most: int = CITATIONS) -> None:
+        self._index = index
+        self._least = least
+        self._most = most
+        self._beginnings: Beginnings | None = None
+
+    def of(self, sentence: Statement) -> list[Match]:
+        """Best first: a passage of each document that says it; where none surely does, also what bears on it."""
+        said = _best_by_source(sentence, self._index, self._least)[: self._most]
+        if not sentence.bag or (said and said[0].similarity >= _SURE):
+            return said
+        known = {id(match.passage) for match in said}
+        found = [*said, *(match for match in self._bearing(sentence) if id(match.passage) not in known)]
+        return sorted(found, key=lambda match: -match.similarity)[: self._most]
+
+    def _bearing(self, sentence: Statement) -> list[Match]:
+        if self._beginnings is None:
+            self._beginnings = Beginnings(self._index)
+        bearing = self._beginnings.bearing(sentence, self._most)
+        return [Match(passage, similarity, MIXED) for passage, similarity in bearing if similarity >= self._least]
 
 
 def write(matches: list[Match], bibliography: Bibliography, target: Sentence) -> None:
     """Fills in the sentence's support."""
     target.supported = bool(matches)
     for match in matches:
-        _citation(match, bibliography.marker(match.passage.source), target.citations.add())
+        cite(match, bibliography.marker(match.passage.source), target.citations.add())
 
 
 def _best_by_source(sentence: Statement, index: Index, least: float) -> list[Match]:
@@ -112,7 +135,8 @@ def _with_neighbour(sentence: Statement, passage: Passage, index: Index) -> list
     return pairs
 
 
-def _citation(match: Match, marker: int, target: Citation) -> None:
+def cite(match: Match, marker: int, target: Citation) -> None:
+    """Writes one citation out."""
     passage = match.passage
     source = passage.source
     start_byte, end_byte = byte_span(source.content, passage.start, passage.end)

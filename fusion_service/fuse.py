@@ -1,22 +1,38 @@
-"""One fusion, top to bottom: identity, RRF, rank, cut, synthesise, cite, report."""
+"""One fusion, top to bottom: identity, RRF, near-duplicates, rank, cut, synthesise, cite, disagreements, report."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from functools import lru_cache
 from hashlib import sha256
 from math import isfinite
 
-from lanemesh.v1.fusion_pb2 import FuseRequest, FuseResponse, FusionReport, LaneFindings, MarkerStyle
+from lanemesh.v1.fusion_pb2 import (
+    FuseRequest,
+    FuseResponse,
+    FusionReport,
+    LaneFindings,
+    MarkerStyle,
+    ResolutionStrategy,
+)
 from lanemesh.v1.lane_pb2 import Mode
 
-from fusion_service import cite, rank
+from fusion_service import cite, disagree, rank
 from fusion_service.answer import answer_text
 from fusion_service.bibliography import Bibliography, readable
+from fusion_service.coverage import Coverage
+from fusion_service.dedupe import merge
+from fusion_service.factors import Policy
+from fusion_service.guards import weigh
 from fusion_service.identity import Found, distinct
 from fusion_service.passages import Source, evidence_source, index
-from fusion_service.question import NO_ANSWER, NO_EVIDENCE, ask
-from fusion_service.synthesise import synthesise
+from fusion_service.question import NO_ANSWER, NO_EVIDENCE, Question, ask
+from fusion_service.resolve import resolve
+from fusion_service.synthesise import short_list, synthesise
+from services.runtime.deadline import Clock
 from services.runtime.errors import InvalidRequest
 from services.runtime.registry import FusionRow, Table
 
@@ -25,41 +41,51 @@ SYNTHESISER = "extractive"
 SYNTHESIS_DOCUMENTS = 6
 DEFAULT_ANSWER_TOKENS, MAX_ANSWER_TOKENS = 2_000, 8_000
 _MODES, _STYLES = frozenset(Mode.values()), frozenset(MarkerStyle.values())
+_STRATEGIES = frozenset(ResolutionStrategy.values())
 
 
-def fuse(request: FuseRequest, table: Table) -> FuseResponse:
+def fuse(request: FuseRequest, table: Table, clock: Clock = time.time) -> FuseResponse:
     """The ranked results and the answer. The order in which lanes stand in the request changes nothing."""
     check(request, table)
     response = FuseResponse()
-    arrange(request, table, response)
-    answer(request, table, response)
+    question = ask(request.query, request.entities)
+    arrange(request, question, table, clock, response)
+    answer(request, question, table, response)
     return response
 
 
-def arrange(request: FuseRequest, table: Table, response: FuseResponse) -> None:
+def arrange(request: FuseRequest, question: Question, table: Table, clock: Clock, response: FuseResponse) -> None:
     """Fills in the results and the figures of their ranking."""
+    row = table.fusion
     lanes = _in_table_order(request.lanes, table)
-    weights = lane_weights(request.query_types, table.fusion)
-    found = distinct(lanes)
-    ranked = rank.rank(found, weights, table.fusion.rrf_k)
-    for place in ranked[: request.max_results or table.limits.default_results]:
-        rank.write(place, weights, table.fusion.rrf_k, response.results.add())
-    _report(lanes, found, response)
-    response.report.config_hash = config_hash(table.fusion)
+    found = {document.id: document for document in distinct(lanes)}
+    coverage = Coverage(question)
+    weights = weigh(lanes, found.values(), coverage, request.query_types, row)
+    relevant = rank.relevance(found.values(), weights, row.rrf_k)
+    kept = merge([found[identity] for identity in relevant])
+    policy = Policy(row, float(request.now.seconds) if request.HasField("now") else clock(), coverage)
+    for place in rank.rank(kept, relevant, policy, request.max_results or table.limits.default_results):
+        rank.write(place, weights, row.rrf_k, policy, response.results.add())
+    _report(lanes, found.values(), len(kept), response)
+    response.report.config_hash = config_hash(row)
 
 
-def answer(request: FuseRequest, table: Table, response: FuseResponse) -> None:
+def answer(request: FuseRequest, question: Question, table: Table, response: FuseResponse) -> None:
     """Fills in answer, sentences, bibliography and what is missing, from the results already there."""
     response.report.synthesiser = SYNTHESISER
     if not response.results:
         response.missing.append(NO_EVIDENCE)
         return
-    question = ask(request.query, request.entities)
     passages = index(_admitted(response, table.limits.results_into_synthesis), question.needles())
+    candidates = short_list(question, passages)
+    chosen = synthesise(candidates, request.max_answer_tokens or DEFAULT_ANSWER_TOKENS)
     bibliography = Bibliography()
-    for passage in synthesise(question, passages, request.max_answer_tokens or DEFAULT_ANSWER_TOKENS):
+    for passage in chosen:
         sentence = response.sentences.add(text=readable(passage.text), group=passage.source.group)
         cite.write(cite.quotation(passage, passages), bibliography, sentence)
+    for conflict in disagree.find([candidate.passage for candidate in candidates]):
+        disagree.write(conflict, chosen, bibliography, response.disagreements.add())
+    _settle(request.resolution, response)
     response.bibliography.extend(bibliography.entries())
     response.answer = answer_text(response.sentences, request.marker_style)
     if not response.sentences:
@@ -67,6 +93,16 @@ def answer(request: FuseRequest, table: Table, response: FuseResponse) -> None:
     response.missing.extend(question.missing(passages))
     supported = sum(sentence.supported for sentence in response.sentences)
     response.report.citation_coverage = supported / len(response.sentences) if response.sentences else 0.0
+
+
+def _settle(asked: ResolutionStrategy.ValueType, response: FuseResponse) -> None:
+    """Resolves what sources disagree on and counts it."""
+    if not response.disagreements:
+        return
+    results = {evidence.document.id: evidence for evidence in response.results}
+    settled = [resolve(one, asked, results) for one in response.disagreements]
+    response.report.conflicts_detected = len(settled)
+    response.report.conflicts_resolved = sum(settled)
 
 
 def check(request: FuseRequest, table: Table) -> None:
@@ -86,6 +122,8 @@ def check(request: FuseRequest, table: Table) -> None:
         raise InvalidRequest("mode", "is not a known mode")
     if request.marker_style not in _STYLES:
         raise InvalidRequest("marker_style", "is not a known style")
+    if request.resolution not in _STRATEGIES:
+        raise InvalidRequest("resolution", "is not a known strategy")
     _check_lanes(request.lanes)
 
 
@@ -99,14 +137,11 @@ def _check_lanes(lanes: Sequence[LaneFindings]) -> None:
         seen.add(findings.lane)
 
 
-def lane_weights(query_types: Sequence[str], fusion: FusionRow) -> Mapping[str, float]:
-    """The lane weights of the first query type that has any; an unlisted lane weighs 1."""
-    return next((fusion.weights[name] for name in query_types if name in fusion.weights), {})
-
-
+@lru_cache(maxsize=8)
 def config_hash(fusion: FusionRow) -> str:
     """SHA-256 of the ranking configuration as canonical JSON."""
-    ranking = {"rrf_k": float(fusion.rrf_k), "weights": {name: dict(row) for name, row in fusion.weights.items()}}
+    ranking = asdict(fusion) | {"rrf_k": float(fusion.rrf_k)}
+    del ranking["port"]
     return sha256(json.dumps(ranking, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -129,16 +164,17 @@ def _admitted(response: FuseResponse, per_lane: int) -> list[Source]:
     return sources
 
 
-def _report(lanes: Sequence[LaneFindings], found: Sequence[Found], response: FuseResponse) -> None:
+def _report(lanes: Sequence[LaneFindings], found: Collection[Found], kept: int, response: FuseResponse) -> None:
     report: FusionReport = response.report
     report.received = sum(len(findings.evidence) for findings in lanes)
     report.distinct = len(found)
-    report.dedup_rate = 1.0 - len(found) / report.received if report.received else 0.0
+    report.merged = len(found) - kept
+    report.dedup_rate = 1.0 - kept / report.received if report.received else 0.0
     agreed = sum(len(document.ranks) > 1 for document in found)
     report.source_agreement = agreed / len(found) if found else 0.0
-    kept = {findings.lane: 0 for findings in lanes}
+    counts = {findings.lane: 0 for findings in lanes}
     for evidence in response.results:
         for lane in evidence.lanes:
-            kept[lane] += 1
-    for lane, count in kept.items():
+            counts[lane] += 1
+    for lane, count in counts.items():
         report.kept[lane] = count

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
 
 from lanemesh.v1.evidence_pb2 import Evidence
 from lanemesh.v1.fusion_pb2 import LaneFindings
 
-from fusion_service.urls import canonical_url
+from services.text.urls import canonical_url
 
 # Whole contents are compared only between documents that open with the same characters, white space aside.
 _OPENING, _OPENING_RAW = 24, 64
@@ -37,6 +37,8 @@ class Found:
     sightings: list[Sighting]
     # The sighting whose document is the most complete.
     best: Sighting
+    # Identities of near-duplicates that this document stands for.
+    corroborated: list[str] = field(default_factory=list)
 
 
 def distinct(lanes: Sequence[LaneFindings]) -> list[Found]:

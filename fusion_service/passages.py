@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from lanemesh.v1.evidence_pb2 import Document, Evidence, Span
 
 from fusion_service.labels import GRAPH, LOCAL, SIMILAR, document_label, evidence_label
-from fusion_service.sentences import CODE, HEADING, Piece, split
 from fusion_service.tokens import stems, stems_of
+from services.text.sentences import CODE, HEADING, Piece, split
 
 # Of a longer document only this many characters are read, around the stretch that matched.
 WINDOW = 8_000

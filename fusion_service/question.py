@@ -48,6 +48,11 @@ class Question:
         needles = {needle for term in self.terms for needle in _needles(term)}
         return sorted(needles)
 
+    def subjects(self) -> list[str]:
+        """Beginnings of the words that name what is asked about, phrasing and numbers left out."""
+        named = [term for term in self.terms if term not in self.phrasing and not term[0].isdigit()]
+        return sorted({_needles(term)[0] for term in named})
+
     def weights(self, index: Index) -> dict[str, float]:
         """Each term's weight: rare in the sentences at hand weighs more."""
         count = len(index.passages)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappushpop
 from math import isfinite
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from lanemesh.v1.evidence_pb2 import Evidence, Span
 
+from fusion_service.factors import Policy, Values, domain, multiplier
+from fusion_service.guards import Weights
 from fusion_service.identity import Found, Sighting
 from fusion_service.rrf import reciprocal, rrf
 
-# Without policy factors nothing bends the fused score.
-_MULTIPLIER = 1.0
+# What each near-duplicate adds to the confidence of the document that stands for it.
+CORROBORATION = 0.1
 # What a lane leaves to fusion and to streams; a lane that fills it is not believed.
 _NOT_THE_LANES = ("lanes", "components", "corroborated_by", "superseded_by", "finality")
 # Years 1 to 9999, all that a Timestamp may say.
@@ -26,24 +29,52 @@ class Ranked:
 
     found: Found
     rrf: float
+    values: Values
+    multiplier: float
     score: float
 
 
-def rank(found: Iterable[Found], weights: Mapping[str, float], k: float) -> list[Ranked]:
-    """All documents, best first; equal scores by best rank, then by id."""
-    ranked = []
+def relevance(found: Iterable[Found], weights: Weights, k: float) -> dict[str, float]:
+    """The RRF of every document by its id, best first; equal sums by best rank, then by id."""
+    relevant = [(-rrf(document.ranks, weights.of(document), k), *_tie(document)) for document in found]
+    relevant.sort()
+    return {identity: -value for value, _, identity in relevant}
+
+
+def rank(found: Iterable[Found], relevant: Mapping[str, float], policy: Policy, most: int) -> list[Ranked]:
+    """Of documents that stand in order of relevance the best `most`; equal scores by best rank, then by id."""
+    above: dict[str, int] = {}
+    ranked: list[Ranked] = []
+    best = [0.0] * most
     for document in found:
-        value = rrf(document.ranks, weights, k)
-        ranked.append(Ranked(document, value, value * _MULTIPLIER))
-    ranked.sort(key=_order)
-    return ranked
+        value = relevant[document.id]
+        repeats = _count(above, domain(document.best.url)) if document.best.url else 0
+        # Whoever cannot enter, whatever the policy says, need not be read.
+        if value * policy.most(document) >= best[0]:
+            ranked.append(_bent(value, document, policy.values(document, repeats), policy))
+            heappushpop(best, ranked[-1].score)
+    ranked.sort(key=lambda one: (-one.score, *_tie(one.found)))
+    return ranked[:most]
 
 
-def _order(ranked: Ranked) -> tuple[float, int, str]:
-    return -ranked.score, min(ranked.found.ranks.values()), ranked.found.id
+def _count(above: dict[str, int], name: str) -> int:
+    """How many documents of the domain stood above, this one now among them; none without a domain."""
+    repeats = above.get(name, 0)
+    if name:
+        above[name] = repeats + 1
+    return repeats
 
 
-def write(ranked: Ranked, weights: Mapping[str, float], k: float, target: Evidence) -> None:
+def _bent(value: float, found: Found, values: Values, policy: Policy) -> Ranked:
+    bent = multiplier(policy.effects(values))
+    return Ranked(found, value, values, bent, value * bent)
+
+
+def _tie(found: Found) -> tuple[int, str]:
+    return min(found.ranks.values()), found.id
+
+
+def write(ranked: Ranked, weights: Weights, k: float, policy: Policy, target: Evidence) -> None:
     """Fills `target`, an empty message, with the document's most complete sighting and how its place was computed."""
     found = ranked.found
     target.CopyFrom(found.best.evidence)
@@ -54,7 +85,12 @@ def write(ranked: Ranked, weights: Mapping[str, float], k: float, target: Eviden
     target.lanes.extend(found.ranks)
     if len(found.sightings) > 1:
         _gather(found.sightings, target)
-    _components(ranked, weights, k, target)
+    if found.corroborated:
+        target.corroborated_by.extend(found.corroborated)
+        gained = CORROBORATION * len(found.corroborated)
+        target.confidence = min(1.0, _within(target.confidence, 0.0, 1.0) + gained)
+    _components(ranked, weights.of(found), k, target)
+    target.components.factors.extend(policy.factors(ranked.values))
     _sanitise(target, len(found.best.content))
 
 
@@ -63,7 +99,7 @@ def _components(ranked: Ranked, weights: Mapping[str, float], k: float, target: 
     scores = {sighting.lane: sighting.evidence.score for sighting in reversed(ranked.found.sightings)}
     components = target.components
     components.rrf = ranked.rrf
-    components.multiplier = _MULTIPLIER
+    components.multiplier = ranked.multiplier
     components.score = ranked.score
     for lane, place in ranked.found.ranks.items():
         weight = weights.get(lane, 1.0)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from lanemesh.v1 import fusion_pb2_grpc
 from lanemesh.v1.fusion_pb2 import (
@@ -17,8 +20,12 @@ from lanemesh.v1.fusion_pb2 import (
 from fusion_service.align import align
 from fusion_service.fuse import fuse
 from fusion_service.verify import verify
-from services.runtime.boundary import Context, guarded
+from services.runtime import deadline
+from services.runtime.boundary import Context, call_deadline, guarded
 from services.runtime.registry import Table
+
+# Texts aligned at once; Python gains nothing from more.
+_ALIGNING = 2
 
 
 class Fusion(fusion_pb2_grpc.FusionServiceServicer):
@@ -26,6 +33,8 @@ class Fusion(fusion_pb2_grpc.FusionServiceServicer):
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self._align_ms = max(mode.deadline_ms for mode in table.modes.values())
+        self._threads = ThreadPoolExecutor(_ALIGNING, thread_name_prefix="align")
 
     @guarded
     async def Fuse(self, request: FuseRequest, _context: Context) -> FuseResponse:
@@ -36,9 +45,11 @@ class Fusion(fusion_pb2_grpc.FusionServiceServicer):
         return response
 
     @guarded
-    async def Align(self, request: AlignRequest, _context: Context) -> AlignResponse:
-        """Any text against any documents."""
-        return align(request)
+    async def Align(self, request: AlignRequest, context: Context) -> AlignResponse:
+        """Any text against any documents, beside the loop: what is sent may be long."""
+        with deadline.ambient(call_deadline(context, self._align_ms)):
+            work = contextvars.copy_context()
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work.run, align, request)
 
     @guarded
     async def Verify(self, request: VerifyRequest, _context: Context) -> VerifyResponse:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from fusion_service.passages import Index, Passage
 from fusion_service.question import Question
-from fusion_service.sentences import ROW
 from fusion_service.words import BOILERPLATE, LEANING
+from services.text.sentences import ROW
 
 GROUPS = ("local", "graph", "similar")
 SENTENCES = 6
@@ -41,13 +41,13 @@ class Candidate:
     said: float = 0.0
 
 
-def synthesise(question: Question, index: Index, max_tokens: int) -> list[Passage]:
+def synthesise(candidates: Sequence[Candidate], max_tokens: int) -> list[Passage]:
     """The chosen sentences in the order of the answer: local, then graph, then similar; by rank inside each."""
-    chosen = _choose(_short_list(question, index), max_tokens * CHARACTERS_PER_TOKEN)
+    chosen = _choose(candidates, max_tokens * CHARACTERS_PER_TOKEN)
     return sorted(chosen, key=lambda passage: (GROUPS.index(passage.source.group), passage.number))
 
 
-def _short_list(question: Question, index: Index) -> list[Candidate]:
+def short_list(question: Question, index: Index) -> list[Candidate]:
     """The sentences that speak to the question, best first."""
     weights = question.weights(index)
     total = sum(weights.values())

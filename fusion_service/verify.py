@@ -8,8 +8,8 @@ from hashlib import sha256
 from lanemesh.v1.evidence_pb2 import Document, Span
 from lanemesh.v1.fusion_pb2 import Citation, Verdict, VerdictStatus, VerifyRequest, VerifyResponse
 
-from fusion_service.sentences import byte_span
 from services.runtime.errors import InvalidRequest
+from services.text.sentences import byte_span
 
 CITATIONS = 1_000
 DOCUMENTS = 1_000

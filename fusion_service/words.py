@@ -68,7 +68,7 @@ UNITS = {
     for variant in variants.split()
 }
 
-NEGATIONS = frozenset({"no", "not", "never", "none", "nor", "neither", "without", "cannot"})
+NEGATIONS = frozenset({"no", "not", "never", "none", "nor", "neither", "without", "cannot", "hardly", "little"})
 
 _OPPOSITES = """
     accept reject, allow deny, allow forbid, allow refuse, before after, begin end, enable disable, increase decrease,

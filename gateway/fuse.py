@@ -14,7 +14,7 @@ from lanemesh.v1.fusion_pb2 import FuseRequest
 from lanemesh.v1.search_pb2 import SearchRequest, SearchResponse
 
 from gateway import budget
-from gateway.fanout import Outcome
+from gateway.outcome import Outcome
 from gateway.plan import Planned
 from services.runtime import telemetry
 from services.runtime.clients import Flight, Peers

@@ -7,13 +7,14 @@ sender is read no faster than the slowest lane stores.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import grpc
-from lanemesh.v1.index_pb2 import DeleteRequest, RecordFailure, UpsertRequest, UpsertResponse
+from lanemesh.v1.evidence_pb2 import Document
+from lanemesh.v1.index_pb2 import DeleteRequest, Entity, RecordFailure, Relation, UpsertRequest, UpsertResponse
 from lanemesh.v1.index_pb2_grpc import IndexServiceStub
 from lanemesh.v1.search_pb2 import IngestRequest, IngestResponse, LaneIngestion
 
@@ -31,19 +32,36 @@ QUEUE_RECORDS = 64
 DELETE_BATCH = 1_000
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A record by the sender's number and by its identity."""
+
+    line: int
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What one record of the stream asks to delete."""
+
+    sent: Sent
+    kind: str
+    record: str | Relation
+
+
 class LaneFeed:
     """One open Upsert stream to one lane. After a failure it swallows records instead of blocking the others."""
 
     def __init__(self, row: LaneRow, stub: IndexServiceAsyncStub, deadline: Deadline) -> None:
         self.row = row
-        self.lines: dict[int, int] = {}
+        self.sent: dict[int, Sent] = {}
         self.error: LanemeshError | None = None
         self._queue: asyncio.Queue[UpsertRequest | None] = asyncio.Queue(QUEUE_RECORDS)
         self._task = asyncio.ensure_future(self._run(stub, deadline))
 
-    async def put(self, line: int, record: UpsertRequest) -> None:
+    async def put(self, sent: Sent, record: UpsertRequest) -> None:
         """Waits until the lane has room."""
-        self.lines[record.sequence] = line
+        self.sent[record.sequence] = sent
         await self._offer(record)
 
     async def finish(self) -> UpsertResponse:
@@ -99,6 +117,14 @@ class Tally:
             RecordFailure(sequence=line, id=identity, field=error.field, reason=error.reason, message=error.description)
         )
 
+    def lose(self, lane: str, records: Iterable[Sent], error: LanemeshError) -> None:
+        """Records that a lane failed as a whole to store or delete."""
+        self.lanes[lane].error = error.reason
+        for sent in records:
+            self.response.failures.add(
+                sequence=sent.line, id=sent.identity, reason=error.reason, message=error.message, lane=lane
+            )
+
     def finished(self) -> IngestResponse:
         """The reply."""
         self.response.lanes.extend(self.lanes.values())
@@ -114,7 +140,7 @@ class Ingestion:
         self._deadline = deadline
         self._tally = Tally(lanes={row.name: LaneIngestion(lane=row.name) for row in self._rows})
         self._feeds: dict[str, LaneFeed] = {}
-        self._deletions: list[tuple[str, str]] = []
+        self._deletions: list[Deletion] = []
         self._sequence = 0
 
     async def run(self, stream: AsyncIterator[IngestRequest]) -> IngestResponse:
@@ -132,20 +158,22 @@ class Ingestion:
         self._tally.response.received += 1
         line = request.line or self._tally.response.received
         kind = request.WhichOneof("record")
-        if kind in ("delete_document_id", "delete_entity_id"):
-            await self._delete(line, kind.split("_")[1], getattr(request, kind))
-        elif kind is None:
+        if kind is None:
             self._tally.refuse(line, "", InvalidRequest("record", "is missing"))
-        else:
-            await self._store(line, kind, request)
-
-    async def _store(self, line: int, kind: str, request: IngestRequest) -> None:
-        record = getattr(request, kind)
-        try:
-            records.check(record)
-        except InvalidRequest as error:
-            self._tally.refuse(line, records.identity(record), error)
             return
+        record = getattr(request, kind)
+        sent = Sent(line, record if isinstance(record, str) else records.identity(record))
+        try:
+            _check(kind, record)
+        except InvalidRequest as error:
+            self._tally.refuse(line, sent.identity, error)
+            return
+        if kind.startswith("delete_"):
+            await self._delete(Deletion(sent, kind.split("_")[1], record))
+        else:
+            await self._store(sent, kind, record)
+
+    async def _store(self, sent: Sent, kind: str, record: Document | Entity | Relation) -> None:
         if self._deletions:
             await self._flush()
         keepers = [row for row in self._rows if kind in row.keeps]
@@ -155,18 +183,15 @@ class Ingestion:
         self._sequence += 1
         question = UpsertRequest(sequence=self._sequence)
         getattr(question, kind).CopyFrom(record)
-        await asyncio.gather(*(self._feed(row).put(line, question) for row in keepers))
+        await asyncio.gather(*(self._feed(row).put(sent, question) for row in keepers))
 
-    async def _delete(self, line: int, kind: str, identity: str) -> None:
-        if not identity:
-            self._tally.refuse(line, "", InvalidRequest(f"delete_{kind}_id", "must not be empty"))
-            return
+    async def _delete(self, deletion: Deletion) -> None:
         if self._feeds:
             await self._flush()
-        if not any(kind in row.keeps for row in self._rows):
+        if not any(deletion.kind in row.keeps for row in self._rows):
             self._tally.response.unkept += 1
             return
-        self._deletions.append((kind, identity))
+        self._deletions.append(deletion)
         if len(self._deletions) >= DELETE_BATCH:
             await self._flush()
 
@@ -186,28 +211,29 @@ class Ingestion:
         sent: set[int] = set()
         lost: set[int] = set()
         for feed, reply in zip(feeds.values(), replies, strict=True):
-            sent.update(feed.lines)
+            sent.update(feed.sent)
             lost.update(self._account(feed, reply))
         self._tally.response.acknowledged += len(sent - lost)
 
     def _account(self, feed: LaneFeed, reply: UpsertResponse) -> set[int]:
         """Adds one lane's reply to the tally; returns the sequences it did not store."""
-        account = self._tally.lanes[feed.row.name]
         if feed.error is not None:
-            account.error = feed.error.reason
-            return set(feed.lines)
+            self._tally.lose(feed.row.name, feed.sent.values(), feed.error)
+            return set(feed.sent)
+        account = self._tally.lanes[feed.row.name]
         account.stored += reply.stored
         account.ignored += reply.ignored
         for failure in reply.failures:
             entry = self._tally.response.failures.add()
             entry.CopyFrom(failure)
-            entry.sequence = feed.lines.get(failure.sequence, failure.sequence)
+            entry.sequence = feed.sent[failure.sequence].line if failure.sequence in feed.sent else failure.sequence
             entry.lane = feed.row.name
         refused = {failure.sequence for failure in reply.failures}
-        if reply.stored + len(refused) != len(feed.lines):
+        if reply.stored + len(refused) != len(feed.sent):
             # The lane left some out without naming them: none of them can be vouched for.
-            account.error = BadReply.reason
-            return set(feed.lines)
+            unnamed = [sent for sequence, sent in feed.sent.items() if sequence not in refused]
+            self._tally.lose(feed.row.name, unnamed, BadReply("the lane does not account for every record"))
+            return set(feed.sent)
         return refused
 
     async def _finish_deletions(self) -> None:
@@ -216,21 +242,36 @@ class Ingestion:
             return
         done = await asyncio.gather(*(self._delete_in(row, deletions) for row in self._rows))
         lost = {kind for row, deleted in zip(self._rows, done, strict=True) if not deleted for kind in row.keeps}
-        self._tally.response.acknowledged += sum(kind not in lost for kind, _ in deletions)
+        self._tally.response.acknowledged += sum(deletion.kind not in lost for deletion in deletions)
 
-    async def _delete_in(self, row: LaneRow, deletions: Sequence[tuple[str, str]]) -> bool:
-        kept = [(kind, identity) for kind, identity in deletions if kind in row.keeps]
+    async def _delete_in(self, row: LaneRow, deletions: Sequence[Deletion]) -> bool:
+        kept = [deletion for deletion in deletions if deletion.kind in row.keeps]
         if not kept:
             return True
-        question = DeleteRequest(
-            document_ids=[identity for kind, identity in kept if kind == "document"],
-            entity_ids=[identity for kind, identity in kept if kind == "entity"],
-        )
-        account = self._tally.lanes[row.name]
         try:
-            reply = await call(self._stubs[row.name].Delete, question, self._deadline)
+            reply = await call(self._stubs[row.name].Delete, _question(kept), self._deadline)
         except LanemeshError as error:
-            account.error = error.reason
+            self._tally.lose(row.name, [deletion.sent for deletion in kept], error)
             return False
-        account.deleted += reply.deleted
+        self._tally.lanes[row.name].deleted += reply.deleted
         return True
+
+
+def _check(kind: str, record: Document | Entity | Relation | str) -> None:
+    if isinstance(record, str):
+        if not record:
+            raise InvalidRequest(kind, "must not be empty")
+        return
+    records.check(record)
+
+
+def _question(deletions: Sequence[Deletion]) -> DeleteRequest:
+    question = DeleteRequest()
+    for deletion in deletions:
+        if isinstance(deletion.record, Relation):
+            question.relations.append(deletion.record)
+        elif deletion.kind == "entity":
+            question.entity_ids.append(deletion.record)
+        else:
+            question.document_ids.append(deletion.record)
+    return question

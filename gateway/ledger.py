@@ -15,10 +15,12 @@ from lanemesh.v1.search_pb2 import (
     Degradation,
     LedgerRow,
     QueryMetrics,
+    SearchResponse,
 )
 
-from gateway.fanout import Outcome
+from gateway.outcome import Outcome
 from gateway.plan import Decision, Planned
+from gateway.route import PREFLIGHT
 
 _ANSWERED = {lane_pb2.LANE_STATUS_OK, lane_pb2.LANE_STATUS_PARTIAL, lane_pb2.LANE_STATUS_EMPTY}
 _WHOLE = {lane_pb2.LANE_STATUS_OK, lane_pb2.LANE_STATUS_EMPTY}
@@ -28,10 +30,14 @@ _CACHED = {lane_pb2.CACHE_USE_HIT, lane_pb2.CACHE_USE_STALE, lane_pb2.CACHE_USE_
 def rows(planned: Planned, outcomes: Sequence[Outcome]) -> list[LedgerRow]:
     """One row for every lane of the table, in its order; what fusion kept of each is not known yet."""
     by_lane = {outcome.lane: outcome for outcome in outcomes}
-    return [
+    entries = [
         row(by_lane[decision.row.name]) if decision.row.name in by_lane else _not_asked(decision)
         for decision in planned.decisions
     ]
+    stand_ins = {entry.fallback_for: entry.lane for entry in entries if entry.fallback_for}
+    for entry in entries:
+        entry.fallback_lane = stand_ins.get(entry.lane, "")
+    return entries
 
 
 def row(outcome: Outcome) -> LedgerRow:
@@ -44,6 +50,10 @@ def row(outcome: Outcome) -> LedgerRow:
         budget_ms=outcome.budget_ms,
         elapsed_ms=outcome.elapsed_ms,
         started_ms=outcome.started_ms,
+        fallback_for=outcome.fallback_for,
+        scope=outcome.scope,
+        breaker=outcome.breaker,
+        hedged=outcome.hedged,
     )
     reply = outcome.reply
     if reply is not None:
@@ -64,7 +74,8 @@ def _not_asked(decision: Decision) -> LedgerRow:
 
 def degradation(ledger: Sequence[LedgerRow], fused: bool) -> Degradation.ValueType:
     """L0 to L4 from the rows alone, and whether the fusion service answered."""
-    planned = [entry for entry in ledger if entry.status != LANE_STATUS_SKIPPED]
+    # Preflight advises; an answer without it lacks nothing.
+    planned = [entry for entry in ledger if entry.status != LANE_STATUS_SKIPPED and entry.lane != PREFLIGHT]
     answered = [entry for entry in planned if entry.status in _ANSWERED]
     lost = sum(entry.status not in _WHOLE for entry in planned)
     if not answered:
@@ -88,3 +99,19 @@ def metrics(ledger: Sequence[LedgerRow]) -> QueryMetrics:
         cache_hits=sum(entry.cache in _CACHED for entry in asked),
         budget_utilisation=max((entry.elapsed_ms / entry.budget_ms for entry in asked), default=0.0),
     )
+
+
+def budget_shares(ledger: Sequence[LedgerRow]) -> list[float]:
+    """What share of its budget each lane used that was asked."""
+    return [entry.elapsed_ms / entry.budget_ms for entry in ledger if entry.budget_ms > 0]
+
+
+def own_seconds(reply: SearchResponse) -> float:
+    """How long the query waited for the gateway, the wire and the queues of its peers, and not for a peer's work.
+
+    Of the lanes the one in the middle counts: a few that hang say nothing of how busy the mesh is, most that wait do.
+    """
+    waits = sorted(entry.elapsed_ms - entry.lane_ms for entry in reply.ledger if entry.budget_ms > 0)
+    lane_ms = waits[(len(waits) - 1) // 2] if waits else 0.0
+    fusion_ms = reply.metrics.fusion_ms - reply.fusion.elapsed_ms
+    return max(0.0, reply.metrics.planning_ms + lane_ms + fusion_ms) / 1000

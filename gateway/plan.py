@@ -10,7 +10,8 @@ from lanemesh.v1 import search_pb2
 from lanemesh.v1.lane_pb2 import Mode, RetrieveRequest
 from lanemesh.v1.search_pb2 import LanePlan, QueryPlan, SearchRequest
 
-from gateway import budget, constraints
+from gateway import budget, constraints, route
+from gateway.classify import classify
 from services.runtime import modes
 from services.runtime.registry import LaneRow, Table
 
@@ -36,6 +37,11 @@ class Planned:
     decisions: list[Decision]
     message: QueryPlan
     factor: float
+    # How hard the mesh is working, 0..1.
+    load: float
+    # When the plan was made, and the labels the caller holds: what a stand-in's filters are made of.
+    now: datetime
+    labels: Sequence[str]
 
     def asked(self) -> list[LaneRow]:
         """The lanes to ask, in table order."""
@@ -47,11 +53,16 @@ def make(
 ) -> Planned:
     """The plan for a valid request with `left_ms` to go, of a caller who holds `labels`."""
     mode = modes.name_of(request.mode)
+    classified = classify(request.query)
+    chosen = route.choose(request, classified, mode, table)
     bound = constraints.bind(request.constraints, mode, table)
     factor = bound.cost.time_factor * budget.load_factor(table, load)
     kept = budget.reserve(table, mode, left_ms)
     message = QueryPlan(
         mode=request.mode or Mode.MODE_SIMPLE,
+        query_types=classified.types,
+        cues=classified.cues,
+        entities=classified.entities,
         deadline_ms=left_ms,
         reserve_ms=kept.total_ms,
         fusion_ms=kept.fusion_ms,
@@ -63,25 +74,28 @@ def make(
     decisions = []
     for row in table.lanes.values():
         granted = budget.lane_budget(row, mode, factor, left_ms, kept.total_ms)
-        decision = _decide(request, row, granted)
+        decision = _decide(request, row, granted, chosen.get(row.name, ""), load, table)
         decisions.append(decision)
         message.lanes.append(_explain(request, decision, granted, bound, table, now, labels))
-    return Planned(mode, bound, decisions, message, factor)
+    return Planned(mode, bound, decisions, message, factor, load, now, labels)
 
 
-def _decide(request: SearchRequest, row: LaneRow, granted: float) -> Decision:
+def _decide(request: SearchRequest, row: LaneRow, granted: float, why: str, load: float, table: Table) -> Decision:
     if not row.enabled:
         return Decision(row, "LANE_DISABLED", "not part of this mesh")
     if row.name in request.exclude_lanes:
         return Decision(row, "EXCLUDED", "excluded by the request")
     if request.include_lanes and row.name not in request.include_lanes:
         return Decision(row, "NOT_INCLUDED", "the request names other lanes")
-    if row.name == "preflight" and request.skip_preflight:
+    if row.name == route.PREFLIGHT and request.skip_preflight:
         return Decision(row, "TURNED_OFF", "turned off by the request")
+    if row.name == route.PREFLIGHT and load > table.load.preflight_threshold:
+        return Decision(row, "SYSTEM_PRESSURE", f"the mesh works at {load:.0%} of what it can", bypassed=True)
+    if not why:
+        return Decision(row, "NOT_ROUTED", "nothing in the question calls for it")
     if not budget.fits(row, granted):
-        why = f"{granted:.0f} ms are left for lanes, it needs {row.minimum_ms:g}"
-        return Decision(row, NOT_ENOUGH_TIME, why, bypassed=True)
-    why = "named by the request" if request.include_lanes else "part of the mesh"
+        short = f"{granted:.0f} ms are left for lanes, it needs {row.minimum_ms:g}"
+        return Decision(row, NOT_ENOUGH_TIME, short, bypassed=True)
     return Decision(row, "", why)
 
 
@@ -109,14 +123,17 @@ def _explain(
     )
 
 
-def lane_request(request: SearchRequest, lane: LanePlan) -> RetrieveRequest:
-    """The question to one lane of the plan."""
+def lane_request(request: SearchRequest, planned: Planned, row: LaneRow, table: Table) -> RetrieveRequest:
+    """The question to one lane, planned or standing in for one that was."""
     message = RetrieveRequest(
         query=request.query,
         mode=request.mode,
-        max_results=lane.max_results,
-        search_depth=lane.search_depth,
-        filters=lane.filters,
+        max_results=planned.bound.max_results(row),
+        search_depth=planned.bound.depth.search_depth,
+        filters=constraints.filters(request, row, table, planned.now, planned.labels),
+        query_types=planned.message.query_types,
+        entities=planned.message.entities,
+        system_pressure=planned.load,
     )
     if request.HasField("constraints"):
         message.constraints.CopyFrom(request.constraints)

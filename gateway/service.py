@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing, closing
 from datetime import UTC, datetime
 
 from lanemesh.v1 import search_pb2_grpc
@@ -25,11 +26,16 @@ from lanemesh.v1.search_pb2 import (
 )
 
 from gateway import directory, ledger, plan, provisional, validate
-from gateway.fanout import Fanout, Outcome
+from gateway.admission import Gate
+from gateway.fanout import Fanout
 from gateway.fuse import Fusion
 from gateway.identity import Callers
 from gateway.ingest import Ingestion
+from gateway.outcome import Outcome
 from gateway.plan import Planned
+from gateway.pressure import Pressure
+from gateway.round import Round, in_table_order
+from gateway.route import PREFLIGHT
 from services.runtime import modes, telemetry
 from services.runtime.boundary import Context, call_deadline, fail, guarded
 from services.runtime.clients import Peers
@@ -37,7 +43,6 @@ from services.runtime.deadline import Deadline
 from services.runtime.errors import DeadlinePassed, NotImplementedHere, Refused
 from services.runtime.registry import Table
 
-PREFLIGHT = "preflight"
 INGEST_DEFAULT_MS = 600_000.0
 LIST_DEFAULT_MS = 2_000.0
 NOBODY_KNOWN = Callers({})
@@ -63,21 +68,29 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         self._now = now
         self._fanout = Fanout(table, peers)
         self._fusion = Fusion(table, peers, fusion)
+        self.gate = Gate(table.protection.limit)
+        self.pressure = Pressure(table.protection.pressure, self.gate.busy)
 
     @guarded
     async def Search(self, request: SearchRequest, context: Context) -> SearchResponse:
         """One answer."""
         origin = time.monotonic()
-        deadline, planned = self._prepare(request, context)
-        asked = time.monotonic()
-        outcomes = await self._fanout.ask_all(request, planned, deadline, origin)
-        return await self._finish(request, planned, outcomes, deadline, origin, asked)
+        async with self.gate.visit(self._deadline(request, context)) as visit:
+            deadline, planned = self._prepare(request, context)
+            asked = time.monotonic()
+            with closing(self._round(request, planned, deadline, origin)) as asking:
+                outcomes = [outcome async for outcome in asking.outcomes()]
+                reply = await self._finish(asking, outcomes, asked)
+            visit.own = ledger.own_seconds(reply)
+            self.pressure.spend(ledger.budget_shares(reply.ledger))
+            return reply
 
     async def StreamSearch(self, request: StreamSearchRequest, context: Context) -> AsyncIterator[StreamSearchResponse]:
         """The plan, each lane as it ends, the answer."""
         try:
-            async for event in self._events(request.search, context):
-                yield event
+            async with self.gate.visit(self._deadline(request.search, context)):
+                async for event in self._events(request.search, context):
+                    yield event
         except Exception as error:  # noqa: BLE001  the boundary of a stream
             await fail(context, error)
 
@@ -87,10 +100,16 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         yield StreamSearchResponse(plan=planned.message)
         asked = time.monotonic()
         outcomes: list[Outcome] = []
-        async for outcome in self._fanout.ask_each(request, planned, deadline, origin):
-            outcomes.append(outcome)
-            yield StreamSearchResponse(lane=self._lane_ended(planned, outcomes))
-        final = await self._finish(request, planned, outcomes, deadline, origin, asked)
+        with closing(self._round(request, planned, deadline, origin)) as asking:
+            async with aclosing(asking.outcomes()) as ending:
+                async for outcome in ending:
+                    outcomes.append(outcome)
+                    yield StreamSearchResponse(lane=self._lane_ended(planned, outcomes, asking.waiting()))
+            late = asking.waiting()
+            final = await self._finish(asking, outcomes, asked)
+        for row in final.ledger:
+            if row.lane in late:
+                yield StreamSearchResponse(lane=LaneEnded(row=row))
         yield StreamSearchResponse(final=final)
 
     @guarded
@@ -108,8 +127,9 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
             search.constraints.CopyFrom(request.constraints)
         if not self._table.lanes[PREFLIGHT].enabled:
             raise NotImplementedHere("the preflight lane is not part of this mesh")
-        deadline, planned = self._prepare(search, context)
-        (outcome,) = await self._fanout.ask_all(search, planned, deadline, origin)
+        async with self.gate.visit(self._deadline(search, context)):
+            deadline, planned = self._prepare(search, context)
+            (outcome,) = [each async for each in self._round(search, planned, deadline, origin).outcomes()]
         if outcome.reply is None:
             raise Refused(f"preflight did not answer: {outcome.message}", reason=outcome.reason)
         return RefineResponse(preflight=outcome.reply.preflight)
@@ -129,30 +149,24 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         deadline = call_deadline(context, INGEST_DEFAULT_MS).soft()
         return await Ingestion(self._table, self._peers, deadline).run(request_iterator)
 
+    def _deadline(self, request: SearchRequest, context: Context) -> Deadline:
+        return call_deadline(context, self._table.modes[modes.name_of(request.mode)].deadline_ms)
+
     def _prepare(self, request: SearchRequest, context: Context, *, must_fit: bool = True) -> tuple[Deadline, Planned]:
         caller = self._callers.identify(context.invocation_metadata())
         validate.check(request, self._table)
-        deadline = call_deadline(context, self._table.modes[modes.name_of(request.mode)].deadline_ms)
+        deadline = self._deadline(request, context)
         left_ms = deadline.remaining() * 1000
-        planned = plan.make(request, self._table, left_ms, load=0.0, now=self._now(), labels=caller.labels)
+        planned = plan.make(request, self._table, left_ms, load=self.pressure(), now=self._now(), labels=caller.labels)
         if must_fit and not planned.asked() and any(decision.bypassed for decision in planned.decisions):
             raise DeadlinePassed(f"no lane can answer in the {left_ms:.0f} ms left")
         return deadline, planned
 
-    async def _finish(
-        self,
-        request: SearchRequest,
-        planned: Planned,
-        outcomes: Sequence[Outcome],
-        deadline: Deadline,
-        origin: float,
-        asked: float,
-    ) -> SearchResponse:
+    async def _finish(self, asking: Round, outcomes: Sequence[Outcome], asked: float) -> SearchResponse:
+        planned, origin = asking.planned, asking.origin
         lanes_done = time.monotonic()
-        # Table order, so that the order of arrival never shows.
-        place = {name: number for number, name in enumerate(self._table.lanes)}
-        outcomes = sorted(outcomes, key=lambda outcome: place[outcome.lane])
-        fusing = self._fusion.begin(request, planned, outcomes, deadline)
+        outcomes = in_table_order(outcomes, self._table)
+        fusing = self._fusion.begin(asking.request, planned, outcomes, asking.deadline)
         try:
             # Lets the call go out; the account of the lanes is written while fusion is at work.
             await asyncio.sleep(0)
@@ -160,6 +174,8 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
             fused = await fusing.fused()
         finally:
             fusing.cancel()
+        if (late := await asking.advice()) is not None:
+            account = _account(planned, in_table_order([*outcomes, late], self._table))
         response = fused.response
         response.MergeFrom(account)
         for row in response.ledger:
@@ -174,10 +190,12 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         response.elapsed_ms = (ended - origin) * 1000
         return response
 
-    def _lane_ended(self, planned: Planned, outcomes: Sequence[Outcome]) -> LaneEnded:
-        ended = {outcome.lane for outcome in outcomes}
-        waiting = [row.name for row in planned.asked() if row.name not in ended]
-        order = provisional.order(outcomes, self._table, planned.message.max_results)
+    def _round(self, request: SearchRequest, planned: Planned, deadline: Deadline, origin: float) -> Round:
+        return Round(self._table, self._fanout, request, planned, deadline, origin)
+
+    def _lane_ended(self, planned: Planned, outcomes: Sequence[Outcome], waiting: Sequence[str]) -> LaneEnded:
+        said = planned.message
+        order = provisional.order(outcomes, waiting, self._table, said.query_types, said.max_results)
         return LaneEnded(row=ledger.row(outcomes[-1]), provisional=order, waiting=waiting)
 
 

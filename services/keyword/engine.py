@@ -27,6 +27,8 @@ class Found:
     hits: Sequence[Hit]
     total: int
     words: Sequence[str]
+    # The engine ran out of its own time: better documents may be missing.
+    cut_short: bool = False
 
 
 class Engine(Protocol):

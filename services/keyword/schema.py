@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from services.keyword.rows import COLUMNS
 from services.runtime.errors import StartupError
-from services.sqlite.connections import connect
-from services.sqlite.errors import refusing_to_start
+from services.sqlite.schema import Schema
 
 VERSION = 1
 # Weights of title, content and summary in bm25; measured on SciFact and Cranfield, where 3 to 5 for titles are alike.
@@ -46,19 +46,14 @@ STATEMENTS = (
 )
 
 
+SCHEMA = Schema("keyword index", VERSION, STATEMENTS)
+
+
 def prepare(path: Path, lock_wait: float) -> None:
-    """Creates the index where there is none; StartupError when what is there cannot be used."""
-    with refusing_to_start(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = connect(path, lock_wait)
-        try:
-            require_fts5(connection)
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("BEGIN IMMEDIATE")
-            _create_or_compare(connection, path)
-            connection.execute("COMMIT")
-        finally:
-            connection.close()
+    """Creates the index where there is none; StartupError when it, or SQLite itself, cannot be used."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        require_fts5(connection)
+    SCHEMA.prepare(path, lock_wait)
 
 
 def require_fts5(connection: sqlite3.Connection) -> None:
@@ -68,13 +63,3 @@ def require_fts5(connection: sqlite3.Connection) -> None:
     except sqlite3.OperationalError as error:
         message = f"SQLite {sqlite3.sqlite_version} of this Python lacks FTS5, which the keyword index needs"
         raise StartupError(message) from error
-
-
-def _create_or_compare(connection: sqlite3.Connection, path: Path) -> None:
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
-        for statement in STATEMENTS:
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-    elif found != VERSION:
-        raise StartupError(f"the keyword index {path} has schema version {found}, this lane needs version {VERSION}")

@@ -15,6 +15,8 @@ TWO_EDITS_FROM = 9
 MOST_SUGGESTIONS = 3
 # A query of many unknown words is not worth more time than this.
 MOST_CORRECTIONS = 8
+# Words remembered as indexed, so that they are not looked up again before the index changes.
+MOST_KNOWN = 50_000
 
 Bucket = dict[int, list[tuple[str, int]]]
 
@@ -26,13 +28,15 @@ class Vocabulary:
         self._lock = threading.Lock()
         self._generation = -1
         self._buckets: dict[str, Bucket] = {}
+        self._known: set[str] = set()
 
     def expand(self, connection: sqlite3.Connection, words: list[str]) -> list[str]:
         """The words, with the closest indexed ones in place of each that the index does not know."""
+        known = self._of_now(connection)[1]
         expanded: list[str] = []
         corrections = 0
         for word in words:
-            if corrections == MOST_CORRECTIONS or edits_allowed(word) == 0 or _is_known(connection, word):
+            if corrections == MOST_CORRECTIONS or edits_allowed(word) == 0 or _is_known(connection, word, known):
                 expanded.append(word)
                 continue
             corrections += 1
@@ -54,19 +58,19 @@ class Vocabulary:
                 return _most_frequent(connection, near)
         return []
 
-    def _bucket(self, connection: sqlite3.Connection, initial: str) -> Bucket:
+    def _of_now(self, connection: sqlite3.Connection) -> tuple[dict[str, Bucket], set[str]]:
+        """What was read of the index as this connection sees it; nothing yet when it has changed."""
         generation = connection.execute("SELECT generation FROM state").fetchone()[0]
         with self._lock:
             if generation != self._generation:
-                self._generation, self._buckets = generation, {}
-            cached = self._buckets.get(initial)
-        if cached is not None:
-            return cached
-        bucket = _read_bucket(connection, initial)
-        with self._lock:
-            if generation == self._generation:
-                self._buckets[initial] = bucket
-        return bucket
+                self._generation, self._buckets, self._known = generation, {}, set()
+            return self._buckets, self._known
+
+    def _bucket(self, connection: sqlite3.Connection, initial: str) -> Bucket:
+        buckets, _ = self._of_now(connection)
+        if initial not in buckets:
+            buckets[initial] = _read_bucket(connection, initial)
+        return buckets[initial]
 
 
 def edits_allowed(word: str) -> int:
@@ -110,9 +114,14 @@ def within(left: str, right: str, edits: int) -> bool:
     return shorter or within(left[1:], right[1:], edits - 1)
 
 
-def _is_known(connection: sqlite3.Connection, word: str) -> bool:
+def _is_known(connection: sqlite3.Connection, word: str, known: set[str]) -> bool:
+    if word in known:
+        return True
     statement = "SELECT 1 FROM search WHERE search MATCH ? LIMIT 1"
-    return connection.execute(statement, (any_of([word]),)).fetchone() is not None
+    found = connection.execute(statement, (any_of([word]),)).fetchone() is not None
+    if found and len(known) < MOST_KNOWN:
+        known.add(word)
+    return found
 
 
 def _read_bucket(connection: sqlite3.Connection, initial: str) -> Bucket:

@@ -1,1 +1,1 @@
-"""The kg lane: entities, relations and paths of the knowledge graph, by an embedded engine or ArangoDB."""
+"""The kg lane: entities, relations and paths of a knowledge graph, by an embedded engine or a graph server."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -16,6 +16,7 @@ from services.runtime import telemetry
 from services.runtime.deadline import Deadline, wire_margin
 from services.runtime.errors import BadReply, DeadlinePassed, from_status
 from services.runtime.registry import Table
+from services.runtime.replicas import Replicas, several
 from services.runtime.settings import load, setting
 
 Request = TypeVar("Request")
@@ -63,9 +64,11 @@ def default_listen(environment: Mapping[str, str], offset: int) -> str:
     return f"127.0.0.1:{load(PeerSettings, environment).port_base + offset}"
 
 
-def open_channel(address: str, max_reply_bytes: int = 16 * 1024 * 1024, *, watching: bool = True) -> grpc.aio.Channel:
-    """A channel that finds a restarted process again within half a second."""
-    config = _SERVICE_CONFIG | (_REPLICATED if watching and address.startswith("dns:") else {})
+def open_channel(
+    address: str, max_reply_bytes: int = 16 * 1024 * 1024, *, watching: bool | None = None
+) -> grpc.aio.Channel:
+    """A channel that finds a restarted process again within half a second; unless told, it watches only replicas."""
+    config = _SERVICE_CONFIG | (_REPLICATED if (several(address) if watching is None else watching) else {})
     options: list[tuple[str, Any]] = [
         ("grpc.service_config", json.dumps(config)),
         ("grpc.enable_retries", 1),
@@ -103,8 +106,10 @@ class Peers:
 
     def __init__(self, addresses: Mapping[str, str], max_reply_bytes: int) -> None:
         self.addresses = dict(addresses)
+        self._max_reply_bytes = max_reply_bytes
         self._channels = {name: open_channel(address, max_reply_bytes) for name, address in addresses.items()}
         self._probes: dict[str, grpc.aio.Channel] = {}
+        self._replicas: dict[str, Replicas] = {}
         for channel in self._channels.values():
             # Connects now, so that no query pays for it.
             channel.get_state(try_to_connect=True)
@@ -120,6 +125,17 @@ class Peers:
         """The channel to a process."""
         return self._channels[name]
 
+    def replicas(self, name: str, look_every: float) -> Replicas:
+        """The replicas behind a name, looked up anew every so many seconds."""
+        if name not in self._replicas:
+            replicas = Replicas(self.addresses[name], self._channels[name], self._open_replica)
+            replicas.watch(look_every)
+            self._replicas[name] = replicas
+        return self._replicas[name]
+
+    def _open_replica(self, address: str) -> grpc.aio.Channel:
+        return open_channel(address, self._max_reply_bytes, watching=True)
+
     def probe(self, name: str) -> grpc.aio.Channel:
         """A channel to ask a process how it is, even when it is not ready."""
         if name not in self._probes:
@@ -128,6 +144,8 @@ class Peers:
 
     async def close(self) -> None:
         """Closes every channel."""
+        for replicas in self._replicas.values():
+            await replicas.close()
         for channel in (*self._channels.values(), *self._probes.values()):
             await channel.close()
 
@@ -147,6 +165,7 @@ class Flight(Generic[Response]):
         leg: telemetry.Leg | None = None,
     ) -> None:
         self.ended = 0.0
+        self._on_end: Callable[[], None] | None = None
         self._late = False
         self._leg = leg
         self._call: grpc.aio.UnaryUnaryCall[Request, Response] | None = None
@@ -168,6 +187,13 @@ class Flight(Generic[Response]):
             raise
         self._close(None)
         return reply
+
+    def when_ended(self, told: Callable[[], None]) -> None:
+        """Has `told` called once, as soon as awaiting the reply would not have to wait."""
+        if self._call is None or self.ended:
+            told()
+        else:
+            self._on_end = told
 
     def cancel(self) -> None:
         """Gives the call up, if it is still under way."""
@@ -200,6 +226,10 @@ class Flight(Generic[Response]):
     def _end(self, _call: object) -> None:
         self.ended = time.monotonic()
         self._guard.cancel()
+        # Let go of first: what is told holds this flight, and a ring of the two would keep its reply until collected.
+        told, self._on_end = self._on_end, None
+        if told is not None:
+            told()
 
     def _close(self, error: BaseException | None) -> None:
         now = time.monotonic()

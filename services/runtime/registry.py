@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from math import isfinite
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import yaml
 
 from services.runtime.errors import StartupError
+from services.runtime.protection import BreakerRow, HedgeRow, LimitRow, PressureRow, Protection
 
 Row = TypeVar("Row")
 
@@ -58,6 +59,7 @@ class LoadRow:
 
     threshold: float
     factor: float
+    preflight_threshold: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +77,55 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class RoutingRow:
+    """Which lanes a question is put to; the columns are explained in the file."""
+
+    types: Mapping[str, Sequence[str]]
+    otherwise: Sequence[str]
+    joins: Mapping[str, Sequence[str]]
+    cues: Mapping[str, Sequence[str]]
+    modes: Mapping[str, Sequence[str]]
+    sources: Mapping[str, Sequence[str]]
+    closed: Sequence[str]
+    scoped: Sequence[str]
+    scopes: Sequence[str]
+    scope_least: int
+
+    def lanes(self) -> set[str]:
+        """Every lane that is mentioned."""
+        columns = (self.types, self.joins, self.cues, self.modes, self.sources)
+        named = {lane for column in columns for lanes in column.values() for lane in lanes}
+        return named | set(self.joins) | set(self.otherwise) | set(self.scopes)
+
+
+# The entries that each column of the fusion row must have; `authority` may have more.
+_FUSION_ENTRIES = {
+    "guards": {"flat", "off_topic"},
+    "policy": {"diversity", "recency", "authority", "quality"},
+    "recency": {"day", "week", "month", "year", "older", "unknown"},
+    "terms": {"coverage", "entity_match", "local", "length", "provider"},
+    "length": {"from", "full"},
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class FusionRow:
-    """The fusion service: where it listens and how it ranks."""
+    """The fusion service: where it listens and how it ranks; the columns are explained in the file."""
 
     port: int
     rrf_k: float
     weights: Mapping[str, Mapping[str, float]]
+    guards: Mapping[str, float]
+    strength: float
+    policy: Mapping[str, float]
+    recency: Mapping[str, float]
+    authority: Mapping[str, float]
+    terms: Mapping[str, float]
+    length: Mapping[str, float]
+
+    def lane_weights(self, query_types: Iterable[str]) -> Mapping[str, float]:
+        """The lane weights of the first query type that has any; an unlisted lane weighs 1."""
+        return next((self.weights[name] for name in query_types if name in self.weights), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +140,8 @@ class LaneRow:
     enabled: bool = True
     keeps: Sequence[str] = ()
     fallback: str = ""
+    # Whether its calls cost money: never asked twice for the same question.
+    paid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +155,10 @@ class Table:
     depths: Mapping[str, DepthRow]
     time_ranges: Mapping[str, TimeRangeRow]
     limits: Limits
+    routing: RoutingRow
     fusion: FusionRow
     gateway_port: int
+    protection: Protection
     lanes: Mapping[str, LaneRow]
 
     def enabled(self) -> list[LaneRow]:
@@ -153,13 +202,43 @@ def _table(raw: Mapping[str, Any]) -> Table:
         depths=_rows(DepthRow, "depths", raw),
         time_ranges=_rows(TimeRangeRow, "time_ranges", raw),
         limits=_row(Limits, "limits", raw.get("limits")),
+        routing=_row(RoutingRow, "routing", raw.get("routing")),
         fusion=_row(FusionRow, "fusion", raw.get("fusion")),
         gateway_port=int(_number("gateway.port", _section("gateway", raw.get("gateway")).get("port"))),
+        protection=_protection(_section("protection", raw.get("protection"))),
         lanes=_rows(LaneRow, "lanes", raw),
     )
+    _check_ranking(table.fusion)
     for lane in table.lanes.values():
         _agree(lane, table)
+    if unknown := table.routing.lanes() - set(table.lanes):
+        raise ValueError(f"routing names {', '.join(sorted(unknown))}, which is no lane of the table")
     return table
+
+
+def _protection(raw: Mapping[str, Any]) -> Protection:
+    return Protection(
+        limit=_row(LimitRow, "protection.limit", raw.get("limit")),
+        pressure=_row(PressureRow, "protection.pressure", raw.get("pressure")),
+        breaker=_row(BreakerRow, "protection.breaker", raw.get("breaker")),
+        hedge=_row(HedgeRow, "protection.hedge", raw.get("hedge")),
+    )
+
+
+def _check_ranking(fusion: FusionRow) -> None:
+    """Every entry there, and none that would let agreement or relevance count for nothing."""
+    for column, entries in _FUSION_ENTRIES.items():
+        if set(getattr(fusion, column)) != entries:
+            raise ValueError(f"fusion.{column} must have exactly the entries {', '.join(sorted(entries))}")
+    if "otherwise" not in fusion.authority:
+        raise ValueError("fusion.authority.otherwise is missing")
+    kept = [("rrf_k", fusion.rrf_k), *fusion.guards.items()]
+    kept += [(name, weight) for row in fusion.weights.values() for name, weight in row.items()]
+    for name, value in kept:
+        if not value > 0.0:
+            raise ValueError(f"fusion: {name} is {value!r}, expected more than 0")
+    if not 0.0 <= fusion.strength + fusion.terms["length"] + fusion.terms["provider"] < 1.0:
+        raise ValueError("fusion: strength and terms may take less than the whole of a score")
 
 
 def _agree(lane: LaneRow, table: Table) -> None:
@@ -211,6 +290,10 @@ def _is_number(value: Any) -> bool:
     return _is_whole(value) or (isinstance(value, float) and isfinite(value))
 
 
+def _is_words(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
 def _each(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, Mapping) and all(map(fits, value.values()))
 
@@ -221,7 +304,8 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "float": _is_number,
     "bool": lambda value: isinstance(value, bool),
     "str": lambda value: isinstance(value, str),
-    "Sequence[str]": lambda value: isinstance(value, list) and all(isinstance(part, str) for part in value),
+    "Sequence[str]": _is_words,
+    "Mapping[str, Sequence[str]]": _each(_is_words),
     "Mapping[str, int]": _each(_is_whole),
     "Mapping[str, float]": _each(_is_number),
     "Mapping[str, Mapping[str, float]]": _each(_each(_is_number)),

@@ -20,6 +20,8 @@ from services.runtime.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
+_ANYWHERE = ("", "0.0.0.0", "[::]")  # noqa: S104  compared with, not bound
+
 
 @dataclass(frozen=True)
 class ServerSettings:
@@ -27,6 +29,8 @@ class ServerSettings:
 
     listen: str = setting("LANEMESH_LISTEN", "127.0.0.1:0")
     max_concurrent: int = setting("LANEMESH_MAX_CONCURRENT", 256, low=1, high=100_000)
+    # Calls that gRPC holds until the process takes them; beyond it drops more and more, at twice as many all.
+    max_pending: int = setting("LANEMESH_MAX_PENDING", 128, low=1, high=100_000)
     max_message_bytes: int = setting("LANEMESH_MAX_MESSAGE_BYTES", 16 * 1024 * 1024, low=1024, high=1 << 30)
     grace_seconds: float = setting("LANEMESH_GRACE_SECONDS", 15.0, low=0.0, high=600.0)
     # Time between "not ready" and refusing new calls: peers that watch need a moment, balancers that poll need more.
@@ -45,12 +49,19 @@ class Service:
 class Server:
     """The server of one process."""
 
-    def __init__(self, settings: ServerSettings, services: Sequence[Service], check: Check) -> None:
+    def __init__(
+        self,
+        settings: ServerSettings,
+        services: Sequence[Service],
+        check: Check,
+        interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
+    ) -> None:
         names = [service.name for service in services]
         self._settings = settings
+        self._port = 0
         self.health = Health(check, names, time_out=settings.check_seconds, time_to_live=settings.check_seconds)
         self._server = grpc.aio.server(
-            interceptors=(Telemetry(),),
+            interceptors=(*interceptors, Telemetry()),
             options=_options(settings),
             maximum_concurrent_rpcs=settings.max_concurrent,
         )
@@ -66,7 +77,15 @@ class Server:
         except RuntimeError as error:
             raise StartupError(f"LANEMESH_LISTEN={self._settings.listen}: the address cannot be bound") from error
         await self._server.start()
+        self._port = port
         return port
+
+    def own_address(self) -> str:
+        """Where this process reaches itself; empty until it listens."""
+        host, separator, _ = self._settings.listen.rpartition(":")
+        if not self._port or not separator or host == "unix":
+            return self._settings.listen if self._port else ""
+        return f"{'127.0.0.1' if host in _ANYWHERE else host}:{self._port}"
 
     async def stop(self) -> None:
         """Not ready → no new calls → finish what was accepted, within the grace period."""
@@ -100,6 +119,8 @@ async def serve(server: Server, close: Callable[[], Awaitable[None]]) -> None:
 
 def _options(settings: ServerSettings) -> list[tuple[str, int]]:
     return [
+        ("grpc.server.max_pending_requests", settings.max_pending),
+        ("grpc.server.max_pending_requests_hard_limit", 2 * settings.max_pending),
         ("grpc.max_receive_message_length", settings.max_message_bytes),
         ("grpc.max_send_message_length", settings.max_message_bytes),
         # A second process on the same port must fail, not share it.
@@ -107,5 +128,6 @@ def _options(settings: ServerSettings) -> list[tuple[str, int]]:
         ("grpc.keepalive_time_ms", 30_000),
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+        # Or a client that waits for its records to be stored would be cut off for asking whether this end is alive.
+        ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ]

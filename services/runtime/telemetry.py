@@ -186,12 +186,12 @@ def _incoming(metadata: Iterable[tuple[str, str | bytes]] | None) -> Trace | Non
     return None
 
 
-class _Served:
+class Served:
     """One served call as a block: its trace made current, its time and status counted."""
 
     __slots__ = ("_before", "_context", "_method", "_recording", "_started")
 
-    def __init__(self, method: _Method, context: Any) -> None:
+    def __init__(self, method: Method, context: Any) -> None:
         self._method = method
         self._context = context
         self._recording: AbstractContextManager[Any] | None = None
@@ -220,7 +220,7 @@ class _Served:
         self._method.count(_code(self._context, failure))
 
 
-class _Method:
+class Method:
     """The figures of one method, looked up once."""
 
     def __init__(self, name: str) -> None:
@@ -272,7 +272,7 @@ class Telemetry(grpc.aio.ServerInterceptor):
 
 
 def _wrap(name: str, handler: Handler) -> Handler:
-    method = _Method(name)
+    method = Method(name)
     codec = {
         "request_deserializer": handler.request_deserializer,
         "response_serializer": handler.response_serializer,
@@ -283,7 +283,7 @@ def _wrap(name: str, handler: Handler) -> Handler:
         inner_stream = handler.unary_stream or handler.stream_stream  # type: ignore[assignment]
 
         async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
-            with _Served(method, context):
+            with Served(method, context):
                 async with aclosing(inner_stream(request, context)) as replies:
                     async for reply in replies:
                         yield reply
@@ -296,7 +296,7 @@ def _wrap(name: str, handler: Handler) -> Handler:
     inner = handler.unary_unary or handler.stream_unary
 
     async def unary(request: Any, context: Any) -> Any:
-        with _Served(method, context):
+        with Served(method, context):
             return await inner(request, context)  # type: ignore[misc]
 
     make = grpc.stream_unary_rpc_method_handler if handler.request_streaming else grpc.unary_unary_rpc_method_handler

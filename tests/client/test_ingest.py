@@ -204,6 +204,26 @@ def test_a_deletion_that_a_lane_did_not_do_names_the_identities(gateway, run):
     assert outcome.err.startswith("a to b: 2 records not acknowledged by the keyword lane: UNAVAILABLE")
 
 
+def test_relations_are_deleted_by_their_three_parts(gateway, run):
+    outcome = run("delete", "--relation", "Ann | WORKS_AT|Acme", "Ann|Acme", "|x|y", "--json")
+    assert outcome.code == 1
+    (sent,) = gateway.requests
+    assert sent.delete_relation == index_pb2.Relation(head="Ann", relation="WORKS_AT", tail="Acme")
+    assert [failure["field"] for failure in json.loads(outcome.out)["failures"]] == ["line", "head"]
+
+
+def test_a_lane_that_is_down_is_told_once_and_not_record_by_record(gateway, run, many):
+    def answer(records):
+        lane = search_pb2.LaneIngestion(lane="vector", error="UNAVAILABLE")
+        missed = [index_pb2.RecordFailure(sequence=each.line, reason="UNAVAILABLE", lane="vector") for each in records]
+        return search_pb2.IngestResponse(received=len(records), lanes=[lane], failures=missed)
+
+    gateway.replies["Ingest"] = answer
+    summary = json.loads(run("ingest", str(many), "--json").out)
+    assert summary["failures"] == []
+    assert [(loss["first"]["line"], loss["last"]["line"], loss["records"]) for loss in summary["lost"]] == [(1, 35, 35)]
+
+
 @pytest.mark.parametrize("arguments", [[], ["\udcff"]])
 def test_nothing_to_delete_is_an_error(gateway, run, arguments):
     assert run("delete", *arguments).code != 0

@@ -55,6 +55,16 @@ def stand_in(tmp_path, monkeypatch):
     return address
 
 
+def test_a_simulator_is_part_of_a_checkout_and_said_aloud(stand_in, run, monkeypatch, tmp_path):
+    outcome = run("up", "--simulate-providers", "--once")
+    assert outcome.code == 0
+    assert "outside providers are simulated" in outcome.out
+    monkeypatch.setattr(up, "SIMULATOR", tmp_path / "nowhere")
+    outcome = run("up", "--simulate-providers", "--once")
+    assert outcome.code == 2
+    assert "simulate_providers: the provider simulator is part of a checkout" in outcome.err
+
+
 def test_up_starts_feeds_asks_and_stops(stand_in, run):
     outcome = run("up", "--demo", "--ask", "Why [bold]UUIDs[/bold]?", "--once")
     assert (outcome.code, outcome.err) == (0, "")

@@ -7,7 +7,7 @@ from hashlib import sha256
 from lanemesh.v1.fusion_pb2 import Sentence
 
 from fusion_service.bibliography import Bibliography
-from fusion_service.cite import quotation, support, write
+from fusion_service.cite import Support, quotation, write
 from fusion_service.passages import index, statement
 from tests.fusion_service.samples import source
 
@@ -35,26 +35,26 @@ def test_a_quotation_cites_itself_then_other_documents_that_say_the_same() -> No
 
 def test_any_sentence_is_supported_by_the_best_passage_of_each_document() -> None:
     found = index([source("a", f"Other words. {TEXT}"), source("b", "PaymentGateway retries a failed charge 5 times.")])
-    matches = support(statement("PaymentGateway retries failed charges 3 times."), found)
+    matches = Support(found).of(statement("PaymentGateway retries failed charges 3 times."))
     assert [(match.passage.text, match.method) for match in matches] == [(TEXT, "lexical")]
-    assert support(statement("The harbour opens on Sundays."), found) == []
+    assert Support(found).of(statement("The harbour opens on Sundays.")) == []
 
 
 def test_two_neighbouring_sentences_may_support_one() -> None:
     content = "PaymentGateway retries failed charges. It waits 30 seconds before each attempt. Else."
     sentence = statement("PaymentGateway retries failed charges and waits 30 seconds before each attempt.")
-    (match,) = support(sentence, index([source("a", content)]))
+    (match,) = Support(index([source("a", content)])).of(sentence)
     assert match.passage.text == content.removesuffix(" Else.")
 
 
 def test_sharing_nothing_supports_nothing_at_any_threshold() -> None:
-    assert support(statement("Blue walls."), index([source("a", TEXT)]), least=0.0) == []
+    assert Support(index([source("a", TEXT)]), least=0.0).of(statement("Blue walls.")) == []
 
 
 def test_a_citation_points_to_the_character_and_byte() -> None:
     content = f"Zürich 😀 opens. {TEXT}"
     target = Sentence()
-    write(support(statement(TEXT), index([source("a", content)])), Bibliography(), target)
+    write(Support(index([source("a", content)])).of(statement(TEXT)), Bibliography(), target)
     (citation,) = target.citations
     assert target.supported
     assert content[citation.start : citation.end] == citation.passage == TEXT

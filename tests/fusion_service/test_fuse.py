@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lanemesh.v1.evidence_pb2 import Evidence
 from lanemesh.v1.fusion_pb2 import FuseRequest, FuseResponse, MarkerStyle
 
 from fusion_service.fuse import SYNTHESIS_DOCUMENTS, config_hash, fuse
 from fusion_service.similarity import THRESHOLD
 from services.runtime.errors import InvalidRequest
 from services.runtime.registry import Table, load_table
-from tests.fusion_service.samples import any_request, evidence, findings, request
+from tests.fusion_service.samples import LANES, any_request, evidence, findings, request
 
 TABLE = load_table()
 GATEWAY = evidence("gateway", "PaymentGateway retries a failed charge three times. It is blue.", title="PaymentGateway")
@@ -145,7 +146,9 @@ def test_every_citation_can_be_checked(asked: FuseRequest) -> None:
             assert citation.similarity >= THRESHOLD
             assert markers[citation.marker] == citation.document_id
             cited.append(citation.marker)
-    assert list(dict.fromkeys(cited)) == list(markers)
+    disputed = [claim.citation for disagreement in response.disagreements for claim in disagreement.claims]
+    assert all(contents[one.document_id][one.start : one.end] == one.passage for one in disputed)
+    assert list(dict.fromkeys([*cited, *(one.marker for one in disputed)])) == list(markers)
 
 
 @given(any_request())
@@ -165,6 +168,28 @@ def test_a_client_can_recompute_the_order(asked: FuseRequest) -> None:
     keys = [(-s, b, r.document.id) for s, b, r in zip(scores, best_ranks, results, strict=True)]
     assert keys == sorted(keys)
     assert len({result.document.id for result in results}) == len(results)
+
+
+@given(any_request(), st.integers(0, 20), st.integers(0, 20), st.sampled_from([*LANES, "another"]))
+def test_agreement_always_raises_the_score(asked: FuseRequest, which: int, place: int, lane: str) -> None:
+    asked.max_results = 100
+    asked.now.seconds = 1_800_000_000
+    before = fuse(asked, TABLE)
+    if not before.results:
+        return
+    chosen = before.results[which % len(before.results)]
+    if lane in chosen.lanes or chosen.document.id.startswith("sha256:"):
+        return
+    agreed = FuseRequest()
+    agreed.CopyFrom(asked)
+    lanes = {findings.lane: findings for findings in agreed.lanes}
+    target = lanes[lane] if lane in lanes else agreed.lanes.add(lane=lane)
+    found = list(target.evidence)
+    found.insert(place, Evidence(document=chosen.document, entities=chosen.entities))
+    target.ClearField("evidence")
+    target.evidence.extend(found)
+    after = {result.document.id: result.components for result in fuse(agreed, TABLE).results}
+    assert after[chosen.document.id].rrf > chosen.components.rrf
 
 
 @given(st.integers(0, 9), st.sampled_from(["vector", "kg", "custom"]))

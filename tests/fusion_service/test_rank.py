@@ -7,16 +7,27 @@ import math
 import pytest
 from lanemesh.v1.evidence_pb2 import Evidence
 
+from fusion_service.coverage import Coverage
+from fusion_service.factors import Policy
+from fusion_service.guards import Weights
 from fusion_service.identity import distinct
-from fusion_service.rank import rank, write
+from fusion_service.question import ask
+from fusion_service.rank import rank, relevance, write
+from services.runtime.registry import load_table
 from tests.fusion_service.samples import evidence, findings
 
+NOW = 1_800_000_000.0
 
-def written(*lanes: object, weights: dict[str, float] | None = None) -> list[Evidence]:
+
+def written(*lanes: object, weights: dict[str, float] | None = None, most: int = 100) -> list[Evidence]:
+    policy = Policy(load_table().fusion, NOW, Coverage(ask("anything", [])))
+    given = Weights(weights or {}, weights or {})
     results = []
-    for ranked in rank(distinct(lanes), weights or {}, 60):  # type: ignore[arg-type]
+    found = {one.id: one for one in distinct(lanes)}  # type: ignore[arg-type]
+    relevant = relevance(found.values(), given, 60)
+    for ranked in rank([found[identity] for identity in relevant], relevant, policy, most):
         results.append(Evidence())
-        write(ranked, weights or {}, 60, results[-1])
+        write(ranked, given, 60, policy, results[-1])
     return results
 
 
@@ -30,7 +41,8 @@ def test_components_show_every_term() -> None:
     ]
     assert [c.value for c in parts.contributions] == [1 / 62, 2 / 61]
     assert parts.rrf == 1 / 62 + 2 / 61
-    assert (parts.multiplier, list(parts.factors)) == (1.0, [])
+    assert [factor.name for factor in parts.factors] == ["diversity", "recency", "authority", "quality"]
+    assert parts.multiplier == 1.0 + sum(factor.effect for factor in parts.factors)
     assert best.score == parts.score == parts.rrf * parts.multiplier
     assert list(best.lanes) == ["web", "kg"]
 
@@ -38,6 +50,12 @@ def test_components_show_every_term() -> None:
 def test_equal_scores_go_by_best_rank_then_id() -> None:
     lanes = [findings("web", evidence("b")), findings("kg", evidence("a")), findings("news", evidence("c"))]
     assert [result.document.id for result in written(*lanes)] == ["a", "b", "c"]
+
+
+def test_only_the_best_are_returned_and_are_the_same_as_of_all() -> None:
+    lane = findings("web", *(evidence(f"{n:02}", url=f"https://x{n % 7}.org/{n}") for n in range(40)))
+    everything = written(lane, findings("local", evidence("99")))
+    assert written(lane, findings("local", evidence("99")), most=10) == everything[:10]
 
 
 def test_what_several_lanes_know_is_gathered() -> None:
@@ -60,7 +78,7 @@ def test_a_lane_cannot_write_what_is_fusion_s_to_say() -> None:
     claimed.superseded_by = "b"
     (result,) = written(findings("web", claimed))
     assert list(result.lanes) == ["web"]
-    assert result.score == 1 / 61
+    assert result.components.rrf == 1 / 61
     assert not result.corroborated_by
     assert not result.superseded_by
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusion_service.passages import Source, index
 from fusion_service.question import ask
-from fusion_service.synthesise import SENTENCES, synthesise
+from fusion_service.synthesise import SENTENCES, short_list, synthesise
 from tests.fusion_service.samples import source
 
 QUERY = "How often does PaymentGateway retry a charge?"
@@ -16,7 +16,7 @@ def chosen(*contents: str, query: str = QUERY, tokens: int = 2_000, groups: str 
     for place, content in enumerate(contents):
         sources.append(source(str(place), content))
         sources[-1].group = groups.split()[place] if groups else "similar"
-    return [passage.text for passage in synthesise(ask(query, []), index(sources), tokens)]
+    return [passage.text for passage in synthesise(short_list(ask(query, []), index(sources)), tokens)]
 
 
 def test_sentences_that_answer_are_chosen() -> None:

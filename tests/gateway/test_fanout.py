@@ -20,6 +20,7 @@ from lanemesh.v1.search_pb2 import DEGRADATION_L1, SearchRequest, SearchResponse
 
 from gateway import plan
 from gateway.fanout import Fanout
+from gateway.round import Round
 from services.runtime.clients import Peers
 from services.runtime.deadline import Deadline
 from services.runtime.errors import DETAILS_KEY, Overloaded, Unavailable
@@ -221,7 +222,8 @@ async def test_an_error_nobody_foresaw_is_a_row_too() -> None:
     fanout = Fanout(table, peers)
     # A call on a closed channel fails before it has any status.
     await peers.close()
-    outcomes = await fanout.ask_all(WHY, planned, Deadline.after(60.0), time.monotonic())
+    asking = Round(table, fanout, WHY, planned, Deadline.after(60.0), time.monotonic())
+    outcomes = [outcome async for outcome in asking.outcomes()]
     assert {outcome.lane: (outcome.status, outcome.reason) for outcome in outcomes} == {
         "vector": (lane_pb2.LANE_STATUS_ERROR, "INTERNAL"),
         "kg": (lane_pb2.LANE_STATUS_ERROR, "INTERNAL"),

@@ -119,6 +119,25 @@ async def test_a_lane_down_acknowledges_nothing_and_the_other_still_stores(lost:
     assert sorted(other.stored) == ["a", "b"]
 
 
+async def test_what_a_lane_that_is_down_missed_is_told_record_by_record() -> None:
+    requests = [
+        store("a", line=11),
+        drop("b"),
+        IngestRequest(line=13, document=Document(id="bad")),
+        store("c", line=14),
+    ]
+    reply = await ingest({"vector": NOBODY, "keyword": FakeLane()}, requests)
+    told = [(failure.sequence, failure.id, failure.lane, failure.reason) for failure in reply.failures]
+    assert sorted(told) == [
+        (2, "b", "vector", "UNAVAILABLE"),
+        (11, "a", "vector", "UNAVAILABLE"),
+        (13, "bad", "", "INVALID_ARGUMENT"),
+        (14, "c", "vector", "UNAVAILABLE"),
+    ]
+    assert all(failure.message for failure in reply.failures)
+    assert reply.received == reply.acknowledged + reply.unkept + len({failure.sequence for failure in reply.failures})
+
+
 async def test_a_lane_down_does_not_stop_a_stream_longer_than_its_queue() -> None:
     other = FakeLane()
     reply = await ingest({"vector": NOBODY, "keyword": other}, [store(f"d{number}") for number in range(300)])
@@ -217,6 +236,15 @@ async def test_a_kind_is_sent_to_the_lanes_that_keep_it() -> None:
     assert (reply.acknowledged, reply.unkept) == (3, 0)
 
 
+async def test_a_relation_is_deleted_where_relations_are_kept() -> None:
+    graph, relation = Graph(), Relation(head="e", relation="CALLS", tail="f")
+    broken = IngestRequest(delete_relation=Relation(head="e", tail="f"))
+    reply = await ingest({"kg": graph, "keyword": NOBODY}, [IngestRequest(delete_relation=relation), broken])
+    assert [list(asked.relations) for asked in graph.deleted] == [[relation]]
+    assert (reply.received, reply.acknowledged, reply.unkept) == (2, 1, 0)
+    assert [(failure.sequence, failure.field) for failure in reply.failures] == [(2, "relation.relation")]
+
+
 async def test_deleting_an_entity_needs_only_the_lanes_that_keep_entities() -> None:
     graph = Graph()
     reply = await ingest({"kg": graph, "keyword": NOBODY}, [IngestRequest(delete_entity_id="e"), drop("a")])
@@ -244,7 +272,7 @@ class Sender:
 async def test_a_lane_that_stores_slowly_slows_the_sender_down() -> None:
     slow, quick = Gated(), FakeLane()
     # A batch of 4 MB in the lane, a queue of 64 in the gateway, and what the connections hold.
-    sender = Sender(records=400, most=250)
+    sender = Sender(records=600, most=500)
     async with mesh({"vector": slow, "keyword": quick}) as running, asyncio.timeout(60):
         call = running.search.Ingest(sender.stream())
         await slow.storing.wait()
@@ -252,8 +280,8 @@ async def test_a_lane_that_stores_slowly_slows_the_sender_down() -> None:
             await asyncio.wait_for(sender.overrun.wait(), 0.3)
         slow.door.set()
         reply = await call
-    assert (sender.given, reply.received, reply.acknowledged) == (400, 400, 400)
-    assert len(slow.stored) == len(quick.stored) == 400
+    assert (sender.given, reply.received, reply.acknowledged) == (600, 600, 600)
+    assert len(slow.stored) == len(quick.stored) == 600
 
 
 async def one_then_wait(sent: asyncio.Event) -> AsyncIterator[IngestRequest]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lanemesh.v1 import lane_pb2
 from lanemesh.v1.lane_pb2 import LaneStatus, LinkedEntity, ProviderAttempt, RetrieveResponse
-from lanemesh.v1.search_pb2 import Degradation, LedgerRow, SearchRequest
+from lanemesh.v1.search_pb2 import Degradation, LedgerRow, SearchRequest, SearchResponse
 
 from gateway import ledger, plan
 from gateway.fanout import Outcome
@@ -122,3 +122,31 @@ def test_metrics_count_rows() -> None:
 
 def test_metrics_of_nothing_are_zero() -> None:
     assert ledger.metrics([]).budget_utilisation == 0.0
+
+
+def reply(
+    *waits: tuple[float, float], planning: float = 1.0, fusion: tuple[float, float] = (5.0, 4.0)
+) -> SearchResponse:
+    """A reply whose lanes took and reported so many milliseconds."""
+    said = SearchResponse(ledger=[entry("OK", budget_ms=300, elapsed_ms=took, lane_ms=own) for took, own in waits])
+    said.metrics.planning_ms, said.metrics.fusion_ms, said.fusion.elapsed_ms = 1.0, 5.0, 4.0
+    return said
+
+
+def test_a_querys_own_time_leaves_out_what_lanes_and_fusion_worked() -> None:
+    assert ledger.own_seconds(reply((103.0, 100.0), (53.0, 50.0))) == pytest.approx(0.001 + 0.003 + 0.001)
+
+
+def test_a_few_lanes_that_hang_are_not_the_gateways_time() -> None:
+    assert ledger.own_seconds(reply((3.0, 1.0), (300.0, 0.0))) == pytest.approx(0.004)
+    assert ledger.own_seconds(reply((3.0, 1.0), (3.0, 1.0), (300.0, 0.0), (300.0, 0.0))) == pytest.approx(0.004)
+
+
+def test_most_lanes_waiting_is() -> None:
+    assert ledger.own_seconds(reply((3.0, 1.0), (290.0, 1.0), (300.0, 0.0))) == pytest.approx(0.291)
+
+
+def test_lanes_that_were_not_asked_have_no_share() -> None:
+    rows = [entry("ERROR"), entry("OK", budget_ms=200, elapsed_ms=50)]
+    assert ledger.budget_shares(rows) == [0.25]
+    assert ledger.own_seconds(SearchResponse(ledger=rows[:1])) == 0.0

@@ -116,7 +116,7 @@ def test_the_question_to_a_lane_is_the_clients_own() -> None:
         context=[ContextItem(title="notes", text="seen before")],
     )
     planned = plan.make(asked, ALL, 7000.0, 0.0, NOW)
-    question = plan.lane_request(asked, entry(planned, "kg"))
+    question = plan.lane_request(asked, planned, ALL.lanes["kg"], ALL)
     assert (question.query, question.mode, question.constraints) == (asked.query, asked.mode, asked.constraints)
     assert (question.max_results, question.search_depth) == (20, 3)
     assert list(question.filters.projects) == ["orders"]

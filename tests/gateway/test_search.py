@@ -18,6 +18,7 @@ from lanemesh.v1.search_pb2 import (
     RefineRequest,
     SearchRequest,
     SearchResponse,
+    StreamSearchRequest,
 )
 
 from services.runtime import deadline, telemetry
@@ -238,10 +239,13 @@ async def test_many_searches_at_once_keep_their_answers_apart() -> None:
 
 @dataclass
 class Advising(FakeLane):
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
     async def retrieve(self, request: RetrieveRequest, reply: RetrieveResponse) -> None:
         await super().retrieve(request, reply)
         reply.status = lane_pb2.LANE_STATUS_OK
         reply.preflight.CopyFrom(Preflight(should_trigger=True))
+        self.ended.set()
 
 
 async def test_refining_asks_preflight_alone() -> None:
@@ -266,7 +270,27 @@ async def test_refining_without_preflight_is_refused(lanes: dict[str, Any], code
 
 
 async def test_what_preflight_advises_beside_the_lanes_is_in_the_reply() -> None:
-    async with mesh({"preflight": Advising(), "keyword": FakeLane([evidence("a")])}, table=UNHURRIED) as running:
+    advising = Advising(ended=asyncio.Event())
+    lanes = {"preflight": advising, "keyword": FakeLane([evidence("a")], gate=advising.ended)}
+    async with mesh(lanes, table=UNHURRIED) as running:
         reply = await running.search.Search(WHY)
     assert reply.preflight.should_trigger
     assert ids(reply) == ["a"]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_preflight_delays_no_answer(streamed: bool) -> None:
+    lanes = {"preflight": FakeLane(gate=asyncio.Event()), "keyword": FakeLane([evidence("a")])}
+    async with mesh(lanes, table=UNHURRIED) as running, asyncio.timeout(10):
+        if streamed:
+            events = [event async for event in running.search.StreamSearch(StreamSearchRequest(search=WHY))]
+            assert [event.lane.row.lane for event in events if event.HasField("lane")] == ["keyword", "preflight"]
+            reply = events[-1].final
+        else:
+            reply = await running.search.Search(WHY)
+    assert ids(reply) == ["a"]
+    assert (row(reply, "preflight").status, row(reply, "preflight").reason) == (
+        lane_pb2.LANE_STATUS_BYPASSED,
+        "BUDGET_EXCEEDED",
+    )
+    assert reply.degradation == DEGRADATION_L0

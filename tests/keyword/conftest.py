@@ -1,4 +1,4 @@
-"""A keyword lane over an index of its own, and short ways to talk to it."""
+"""A keyword lane over an index of its own, on every engine, and short ways to talk to it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,21 @@ from lanemesh.v1.index_pb2 import UpsertRequest
 from lanemesh.v1.lane_pb2 import Filters, RetrieveRequest, RetrieveResponse
 
 from services.keyword.lane import KeywordLane, open_lane
+from tests.keyword.engines import ENGINES, environment_of
 
 Search = Callable[..., Awaitable[RetrieveResponse]]
 Store = Callable[..., Awaitable[None]]
 
 
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    return {"LANEMESH_HOME": str(tmp_path), "LANEMESH_KEYWORD_READERS": "2"}
+async def environment(engine: str, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
+    async with environment_of(engine, tmp_path) as variables:
+        yield variables
 
 
 @pytest.fixture

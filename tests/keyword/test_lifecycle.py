@@ -1,4 +1,4 @@
-"""Start, stop, time and other callers: what is stored stays, what is no longer wanted stops."""
+"""Start, stop, time and other callers of the embedded engine: what is stored stays, what nobody wants stops."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ from services.keyword.lane import KeywordLane, open_lane
 from services.keyword.schema import VERSION, require_fts5
 from services.runtime.deadline import Deadline, ambient
 from services.runtime.errors import DeadlinePassed, StartupError, Unavailable
+from tests.keyword.engines import EMBEDDED
+
+
+@pytest.fixture
+def engine() -> str:
+    return EMBEDDED
 
 
 async def test_acknowledged_documents_survive(environment: dict[str, str]) -> None:

@@ -13,6 +13,13 @@ from lanemesh.v1.index_pb2 import UpsertRequest
 from lanemesh.v1.lane_pb2 import RetrieveRequest, RetrieveResponse
 
 from services.keyword.lane import KeywordLane
+from tests.keyword.engines import EMBEDDED
+
+
+@pytest.fixture
+def engine() -> str:
+    return EMBEDDED
+
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

@@ -22,6 +22,9 @@ from lanemesh.v1.search_pb2_grpc import SearchServiceStub
 LANEMESH = (sys.executable, "-m", "client.main")
 PORTS = 10
 
+# Asked by name, whatever the question: these tests are about processes, not routing.
+LANES = ("keyword", "local")
+
 
 def free_base() -> int:
     """The first of ten consecutive free ports."""
@@ -71,7 +74,7 @@ class Up:
 
     async def ask(self, query: str = "How many times does PaymentAdapter retry?", **fields: Any) -> SearchResponse:
         """One answer."""
-        return await self.search.Search(SearchRequest(query=query, **fields), timeout=5.0)
+        return await self.search.Search(SearchRequest(query=query, include_lanes=LANES, **fields), timeout=5.0)
 
     def processes(self) -> dict[str, psutil.Process]:
         """The mesh's processes by name."""
@@ -97,6 +100,9 @@ async def up(tmp_path: Path) -> AsyncIterator[Up]:
         *LANEMESH,
         "up",
         "--demo",
+        "--simulate-providers",
+        "--project-root",
+        "examples/corpus/payments",
         "--port-base",
         str(base),
         env=os.environ | {"LANEMESH_HOME": str(tmp_path)},
@@ -120,9 +126,9 @@ async def up(tmp_path: Path) -> AsyncIterator[Up]:
 
 def _let_go(process: asyncio.subprocess.Process) -> None:
     """Asks the mesh to stop, whatever state a test left its processes in."""
-    if process.returncode is None:
+    # The mesh, or one of its processes that is being restarted, may be gone by now.
+    with suppress(psutil.NoSuchProcess, ProcessLookupError):
         for child in psutil.Process(process.pid).children():
-            # One that is being restarted may be gone by now.
             with suppress(psutil.NoSuchProcess):
                 child.resume()
         process.terminate()

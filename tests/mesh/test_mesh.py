@@ -50,6 +50,18 @@ async def test_an_answer_is_cited_to_the_character_and_the_ledger_is_whole(up: U
         assert markers[citation["marker"]] == citation["document_id"]
 
 
+async def test_simulated_results_say_so_and_others_do_not(up: Up) -> None:
+    question = SearchRequest(
+        query="How does a canal lock raise boats?", include_lanes=["web", "keyword"], max_results=100
+    )
+    reply = await up.search.Search(question, timeout=5.0)
+    assert statuses(reply)["web"][0] == "OK"
+    marked = {
+        lane: {result.simulated for result in reply.results if lane in result.lanes} for lane in ("web", "keyword")
+    }
+    assert marked == {"web": {True}, "keyword": {False}}
+
+
 async def test_restricted_documents_are_not_shown_to_a_caller_without_labels(up: Up) -> None:
     reply = await up.ask("acquirer fees 2026 revenue recognition penetration test signing key", max_results=100)
     assert reply.results
@@ -125,7 +137,9 @@ async def test_without_fusion_the_lanes_own_order_stands_flagged(up: Up) -> None
 async def test_a_request_accepted_before_sigterm_is_answered(up: Up) -> None:
     """A stopped lane keeps the requests inside the gateway; their first event proves that they were accepted."""
     up.kill("local", signal.SIGSTOP)
-    request = StreamSearchRequest(search=SearchRequest(query="How many times does PaymentAdapter retry?"))
+    request = StreamSearchRequest(
+        search=SearchRequest(query="How many times does PaymentAdapter retry?", include_lanes=["keyword", "local"])
+    )
     calls = [up.search.StreamSearch(request, timeout=5.0) for _ in range(20)]
     for call in calls:
         assert (await call.read()).HasField("plan")

@@ -14,6 +14,7 @@ from lanemesh.v1.lane_pb2 import RetrieveRequest, RetrieveResponse
 from services.runtime.__main__ import open_lane, services_of
 from services.runtime.errors import StartupError
 from services.runtime.lane import IndexLane, Lane
+from tests.simulator.server import simulating
 from tests.support import TABLE
 
 NAMES = [row.name for row in TABLE.enabled()]
@@ -21,9 +22,11 @@ NAMES = [row.name for row in TABLE.enabled()]
 
 @asynccontextmanager
 async def opened(name: str, home: Path) -> AsyncIterator[Lane]:
-    lane = await open_lane(name, {"LANEMESH_HOME": str(home), "LANEMESH_PROJECT_ROOT": str(home)})
-    yield lane
-    await lane.close()
+    async with simulating() as simulator:
+        own = {"LANEMESH_HOME": str(home), "LANEMESH_PROJECT_ROOT": str(home)}
+        lane = await open_lane(name, own | simulator.environment())
+        yield lane
+        await lane.close()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -411,7 +411,7 @@ class ScoreFactor(_message.Message):
     WEIGHT_FIELD_NUMBER: _builtins.int
     EFFECT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Name: diversity, recency, authority, quality, entity_match, local, length, provider."""
+    """Name: diversity, recency, authority, quality, coverage, entity_match, local, length, provider."""
     value: _builtins.float
     """The factor's value for this document, 0..1."""
     weight: _builtins.float

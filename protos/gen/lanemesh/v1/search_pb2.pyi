@@ -981,12 +981,13 @@ class IngestRequest(_message.Message):
     RELATION_FIELD_NUMBER: _builtins.int
     DELETE_DOCUMENT_ID_FIELD_NUMBER: _builtins.int
     DELETE_ENTITY_ID_FIELD_NUMBER: _builtins.int
+    DELETE_RELATION_FIELD_NUMBER: _builtins.int
     line: _builtins.int
     """Optional. Number by which the sender knows the record, such as its line; failures refer to it. 0: its place in the stream."""
     delete_document_id: _builtins.str
     """Identity of a document to delete."""
     delete_entity_id: _builtins.str
-    """Identity of an entity to delete."""
+    """Identity of an entity to delete; its relations go with it."""
     @_builtins.property
     def document(self) -> _evidence_pb2.Document:
         """A document to add or replace."""
@@ -999,6 +1000,10 @@ class IngestRequest(_message.Message):
     def relation(self) -> _index_pb2.Relation:
         """A relation to add or replace."""
 
+    @_builtins.property
+    def delete_relation(self) -> _index_pb2.Relation:
+        """A relation to delete, matched by head, relation and tail."""
+
     def __init__(
         self,
         *,
@@ -1008,12 +1013,13 @@ class IngestRequest(_message.Message):
         relation: _index_pb2.Relation | None = ...,
         delete_document_id: _builtins.str = ...,
         delete_entity_id: _builtins.str = ...,
+        delete_relation: _index_pb2.Relation | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["delete_document_id", b"delete_document_id", "delete_entity_id", b"delete_entity_id", "document", b"document", "entity", b"entity", "record", b"record", "relation", b"relation"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["delete_document_id", b"delete_document_id", "delete_entity_id", b"delete_entity_id", "delete_relation", b"delete_relation", "document", b"document", "entity", b"entity", "record", b"record", "relation", b"relation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["delete_document_id", b"delete_document_id", "delete_entity_id", b"delete_entity_id", "document", b"document", "entity", b"entity", "line", b"line", "record", b"record", "relation", b"relation"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["delete_document_id", b"delete_document_id", "delete_entity_id", b"delete_entity_id", "delete_relation", b"delete_relation", "document", b"document", "entity", b"entity", "line", b"line", "record", b"record", "relation", b"relation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_record: _TypeAlias = _typing.Literal["document", "entity", "relation", "delete_document_id", "delete_entity_id"]  # noqa: Y015
+    _WhichOneofReturnType_record: _TypeAlias = _typing.Literal["document", "entity", "relation", "delete_document_id", "delete_entity_id", "delete_relation"]  # noqa: Y015
     _WhichOneofArgType_record: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_record) -> _WhichOneofReturnType_record | None: ...
 
@@ -1038,7 +1044,7 @@ class IngestResponse(_message.Message):
     """Records that no running lane keeps."""
     @_builtins.property
     def failures(self) -> _containers.RepeatedCompositeFieldContainer[_index_pb2.RecordFailure]:
-        """Why records were not acknowledged, by line; one entry per record and lane."""
+        """Why records were not acknowledged, by line; one entry per record and lane, also where the lane failed as a whole."""
 
     @_builtins.property
     def lanes(self) -> _containers.RepeatedCompositeFieldContainer[Global___LaneIngestion]:

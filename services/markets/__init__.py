@@ -1,0 +1,1 @@
+"""The markets lane: prices and filings."""

@@ -1,0 +1,1 @@
+"""The news lane: what was published lately."""

@@ -1,0 +1,1 @@
+"""What web, news and markets share: providers in tiers, their health, a cache, and one careful HTTP client."""

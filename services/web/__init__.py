@@ -1,0 +1,1 @@
+"""The web lane: what search engines and open reference works know."""
