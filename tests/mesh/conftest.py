@@ -21,14 +21,17 @@ from lanemesh.v1.search_pb2_grpc import SearchServiceStub
 
 LANEMESH = (sys.executable, "-m", "client.main")
 PORTS = 10
+# Where the ports of a mesh may lie: below those that the system gives out.
+FIRST, SPAN = 23_000, 9_000
 
 # Asked by name, whatever the question: these tests are about processes, not routing.
 LANES = ("keyword", "local")
 
 
 def free_base() -> int:
-    """The first of ten consecutive free ports."""
-    for base in range(31_000, 40_000, PORTS):
+    """The first of ten consecutive free ports, sought from a place of this process's own."""
+    start = os.getpid() * PORTS % SPAN
+    for base in (FIRST + (start + offset) % SPAN for offset in range(0, SPAN, PORTS)):
         sockets = [socket.socket() for _ in range(PORTS)]
         try:
             for offset, probe in enumerate(sockets):
