@@ -30,7 +30,7 @@ class Bibliography:
 def readable(text: str) -> str:
     """Running text: single spaces, no control characters."""
     text = " ".join(text.split())
-    return text if text.isascii() and text.isprintable() else text.translate(_CONTROLS)
+    return text if text.isprintable() else text.translate(_CONTROLS)
 
 
 def excerpt(text: str) -> str:

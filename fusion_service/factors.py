@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from math import isfinite
 from typing import NamedTuple
@@ -48,9 +48,13 @@ class Policy:
         self._now = now
         self._coverage = coverage
         whole = sum(row.policy.values())
+        # Many documents share the same values.
+        self._bent: dict[Values, float] = {}
         self._known: dict[Values, list[ScoreFactor]] = {}
         self._shares = {name: part / whole for name, part in row.policy.items()} | dict(row.terms)
         self._most = 1.0 + row.strength + row.terms["coverage"]
+        # The largest multiplier any document could have.
+        self.ceiling = self._most + row.terms["provider"] + row.terms["entity_match"] + row.terms["local"]
         self._scale = tuple(row.strength * self._shares[name] for name in Values._fields[:4])
 
     def most(self, found: Found) -> float:
@@ -80,6 +84,13 @@ class Policy:
             (_bounded(adjustment) + 1.0) / 2.0 if adjustment else 0.5,
         )
 
+    def multiplier(self, values: Values) -> float:
+        """1 + Σ effects, summed in their order."""
+        bent = self._bent.get(values)
+        if bent is None:
+            bent = self._bent[values] = 1.0 + sum(self.effects(values))
+        return bent
+
     def effects(self, values: Values) -> tuple[float, ...]:
         """What each value adds to the multiplier, in the order of the values."""
         diversity, recency, authority, quality = self._scale
@@ -97,7 +108,7 @@ class Policy:
         )
 
     def factors(self, values: Values) -> Sequence[ScoreFactor]:
-        """The policy factors always, an evidence term where it has an effect. Many documents share the same."""
+        """The policy factors always, an evidence term where it has an effect."""
         known = self._known.get(values)
         if known is None:
             named = zip(Values._fields, values, self.effects(values), strict=True)
@@ -126,11 +137,6 @@ class Policy:
     def _length(self, characters: int) -> float:
         first, full = self._row.length["from"], self._row.length["full"]
         return 0.0 if characters <= first else min(1.0, (characters - first) / (full - first))
-
-
-def multiplier(effects: Iterable[float]) -> float:
-    """1 + Σ effects, summed in their order."""
-    return 1.0 + sum(effects)
 
 
 @lru_cache(maxsize=1 << 13)

@@ -10,7 +10,7 @@ from math import isfinite
 from google.protobuf.timestamp_pb2 import Timestamp
 from lanemesh.v1.evidence_pb2 import Evidence, Span
 
-from fusion_service.factors import Policy, Values, domain, multiplier
+from fusion_service.factors import Policy, Values, domain
 from fusion_service.guards import Weights
 from fusion_service.identity import Found, Sighting
 from fusion_service.rrf import reciprocal, rrf
@@ -36,7 +36,14 @@ class Ranked:
 
 def relevance(found: Iterable[Found], weights: Weights, k: float) -> dict[str, float]:
     """The RRF of every document by its id, best first; equal sums by best rank, then by id."""
-    relevant = [(-rrf(document.ranks, weights.of(document), k), *_tie(document)) for document in found]
+    relevant = []
+    for document in found:
+        ranks = document.ranks
+        if len(ranks) == 1:
+            ((lane, rank),) = ranks.items()
+            relevant.append((-weights.alone.get(lane, 1.0) / (k + rank), rank, document.id))
+        else:
+            relevant.append((-rrf(ranks, weights.lanes, k), *_tie(document)))
     relevant.sort()
     return {identity: -value for value, _, identity in relevant}
 
@@ -48,11 +55,15 @@ def rank(found: Iterable[Found], relevant: Mapping[str, float], policy: Policy, 
     best = [0.0] * most
     for document in found:
         value = relevant[document.id]
+        # Whoever cannot enter, whatever the policy says, need not be read; nor anybody below.
+        if value * policy.ceiling < best[0]:
+            break
         repeats = _count(above, domain(document.best.url)) if document.best.url else 0
-        # Whoever cannot enter, whatever the policy says, need not be read.
         if value * policy.most(document) >= best[0]:
-            ranked.append(_bent(value, document, policy.values(document, repeats), policy))
-            heappushpop(best, ranked[-1].score)
+            values = policy.values(document, repeats)
+            bent = policy.multiplier(values)
+            ranked.append(Ranked(document, value, values, bent, value * bent))
+            heappushpop(best, value * bent)
     ranked.sort(key=lambda one: (-one.score, *_tie(one.found)))
     return ranked[:most]
 
@@ -63,11 +74,6 @@ def _count(above: dict[str, int], name: str) -> int:
     if name:
         above[name] = repeats + 1
     return repeats
-
-
-def _bent(value: float, found: Found, values: Values, policy: Policy) -> Ranked:
-    bent = multiplier(policy.effects(values))
-    return Ranked(found, value, values, bent, value * bent)
 
 
 def _tie(found: Found) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_service.coverage import Coverage
-from fusion_service.factors import DAY, Policy, Values, multiplier
+from fusion_service.factors import DAY, Policy, Values
 from fusion_service.identity import distinct
 from fusion_service.question import ask
 from services.runtime.registry import load_table
@@ -110,7 +110,7 @@ def test_the_provider_adjustment_is_bounded(adjustment: float, value: float) -> 
 def test_the_multiplier_is_bounded(found: Any, repeats: int, lane: str) -> None:
     found.document.id = "a"
     (document,) = distinct([findings(lane, found)])
-    bent = multiplier(POLICY.effects(POLICY.values(document, repeats)))
+    bent = POLICY.multiplier(POLICY.values(document, repeats))
     assert 0.7 < bent <= POLICY.most(document) + 1e-12
 
 
