@@ -21,8 +21,10 @@ from lanemesh.v1.fusion_pb2 import (
 from lanemesh.v1.lane_pb2 import Mode
 
 from fusion_service import cite, disagree, rank
+from fusion_service.adopt import adopt
 from fusion_service.answer import answer_text
 from fusion_service.bibliography import Bibliography, readable
+from fusion_service.compose import NO_DRAFT, UNSUPPORTED, Composer, Draft
 from fusion_service.coverage import Coverage
 from fusion_service.dedupe import merge
 from fusion_service.factors import Policy
@@ -54,6 +56,23 @@ def fuse(request: FuseRequest, table: Table, clock: Clock = time.time) -> FuseRe
     return response
 
 
+async def fuse_composed(
+    request: FuseRequest, table: Table, composer: Composer, clock: Clock = time.time
+) -> FuseResponse:
+    """The same with an answer that a model writes, as far as it does and evidence bears it out."""
+    check(request, table)
+    response = FuseResponse()
+    question = ask(request.query, request.entities)
+    arrange(request, question, table, clock, response)
+    draft = NO_DRAFT
+    if response.results:
+        sources = _admitted(response, table.limits.results_into_synthesis, len(response.results))
+        most = request.synthesis_budget_ms / 1000 or float("inf")
+        draft = await composer.draft(request.query, sources, request.max_answer_tokens or DEFAULT_ANSWER_TOKENS, most)
+    answer(request, question, table, response, draft)
+    return response
+
+
 def arrange(request: FuseRequest, question: Question, table: Table, clock: Clock, response: FuseResponse) -> None:
     """Fills in the results and the figures of their ranking."""
     row = table.fusion
@@ -70,7 +89,9 @@ def arrange(request: FuseRequest, question: Question, table: Table, clock: Clock
     response.report.config_hash = config_hash(row)
 
 
-def answer(request: FuseRequest, question: Question, table: Table, response: FuseResponse) -> None:
+def answer(
+    request: FuseRequest, question: Question, table: Table, response: FuseResponse, draft: Draft = NO_DRAFT
+) -> None:
     """Fills in answer, sentences, bibliography and what is missing, from the results already there."""
     response.report.synthesiser = SYNTHESISER
     if not response.results:
@@ -80,9 +101,10 @@ def answer(request: FuseRequest, question: Question, table: Table, response: Fus
     candidates = short_list(question, passages)
     chosen = synthesise(candidates, request.max_answer_tokens or DEFAULT_ANSWER_TOKENS)
     bibliography = Bibliography()
-    for passage in chosen:
-        sentence = response.sentences.add(text=readable(passage.text), group=passage.source.group)
-        cite.write(cite.quotation(passage, passages), bibliography, sentence)
+    if not _adopted(draft, request, table, bibliography, response):
+        for passage in chosen:
+            sentence = response.sentences.add(text=readable(passage.text), group=passage.source.group)
+            cite.write(cite.quotation(passage, passages), bibliography, sentence)
     for conflict in disagree.find([candidate.passage for candidate in candidates]):
         disagree.write(conflict, chosen, bibliography, response.disagreements.add())
     _settle(request.resolution, response)
@@ -93,6 +115,22 @@ def answer(request: FuseRequest, question: Question, table: Table, response: Fus
     response.missing.extend(question.missing(passages))
     supported = sum(sentence.supported for sentence in response.sentences)
     response.report.citation_coverage = supported / len(response.sentences) if response.sentences else 0.0
+
+
+def _adopted(
+    draft: Draft, request: FuseRequest, table: Table, bibliography: Bibliography, response: FuseResponse
+) -> bool:
+    """Whether the answer is a model's; the reason stands in the report where it is not, or not whole."""
+    response.report.synthesis_reason = draft.reason
+    if not draft.text:
+        return False
+    sources = _admitted(response, table.limits.results_into_synthesis, len(response.results))
+    only_supported = request.citations_required
+    if not adopt(draft.text, sources, only_supported=only_supported, bibliography=bibliography, response=response):
+        response.report.synthesis_reason = UNSUPPORTED
+        return False
+    response.report.synthesiser = draft.author
+    return True
 
 
 def _settle(asked: ResolutionStrategy.ValueType, response: FuseResponse) -> None:
@@ -151,12 +189,12 @@ def _in_table_order(lanes: Sequence[LaneFindings], table: Table) -> list[LaneFin
     return sorted(lanes, key=lambda findings: (places.get(findings.lane, len(places)), findings.lane))
 
 
-def _admitted(response: FuseResponse, per_lane: int) -> list[Source]:
-    """The best results as sources, at most `per_lane` for any one lane."""
+def _admitted(response: FuseResponse, per_lane: int, most: int = SYNTHESIS_DOCUMENTS) -> list[Source]:
+    """The best results as sources, at most `per_lane` for any one lane and `most` in all."""
     sources: list[Source] = []
     taken: dict[str, int] = {}
     for evidence in response.results:
-        if len(sources) == SYNTHESIS_DOCUMENTS:
+        if len(sources) == most:
             break
         if all(taken.get(lane, 0) < per_lane for lane in evidence.lanes):
             taken.update({lane: taken.get(lane, 0) + 1 for lane in evidence.lanes})
