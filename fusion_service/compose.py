@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fusion_service.passages import Source
 from fusion_service.prompt import NOTHING, messages
-from services.runtime import deadline
+from services.runtime import deadline, spans, telemetry
 from services.runtime.deadline import Deadline
 from services.runtime.errors import DeadlinePassed, LanemeshError
 from services.text.sentences import split
@@ -53,7 +53,10 @@ class Composer:
     async def draft(self, query: str, sources: Sequence[Source], max_tokens: int, most_seconds: float) -> Draft:
         """The model's text; without any, why not. Its failure is a value: the answer is then made without it."""
         try:
-            with deadline.ambient(_until(most_seconds)):
+            with (
+                deadline.ambient(_until(most_seconds)),
+                telemetry.span(spans.provider_name(self._model.name), "client"),
+            ):
                 asked = messages(query, sources, self._context_tokens)
                 completion = await self._model.complete(asked, max_tokens=max_tokens)
         except LanemeshError as error:

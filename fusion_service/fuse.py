@@ -34,6 +34,7 @@ from fusion_service.passages import Source, evidence_source, index
 from fusion_service.question import NO_ANSWER, NO_EVIDENCE, Question, ask
 from fusion_service.resolve import resolve
 from fusion_service.synthesise import short_list, synthesise
+from services.runtime import spans, telemetry
 from services.runtime.deadline import Clock
 from services.runtime.errors import InvalidRequest
 from services.runtime.registry import FusionRow, Table
@@ -48,66 +49,68 @@ _STRATEGIES = frozenset(ResolutionStrategy.values())
 
 def fuse(request: FuseRequest, table: Table, clock: Clock = time.time) -> FuseResponse:
     """The ranked results and the answer. The order in which lanes stand in the request changes nothing."""
-    check(request, table)
-    response = FuseResponse()
-    question = ask(request.query, request.entities)
-    arrange(request, question, table, clock, response)
+    response, question = arranged(request, table, clock)
     answer(request, question, table, response)
     return response
 
 
-async def fuse_composed(
-    request: FuseRequest, table: Table, composer: Composer, clock: Clock = time.time
-) -> FuseResponse:
-    """The same with an answer that a model writes, as far as it does and evidence bears it out."""
+def arranged(request: FuseRequest, table: Table, clock: Clock = time.time) -> tuple[FuseResponse, Question]:
+    """The first half, up to the ranked results; the answer is the second."""
     check(request, table)
-    response = FuseResponse()
-    question = ask(request.query, request.entities)
+    response, question = FuseResponse(), ask(request.query, request.entities)
     arrange(request, question, table, clock, response)
-    draft = NO_DRAFT
-    if response.results:
-        sources = _admitted(response, table.limits.results_into_synthesis, len(response.results))
-        most = request.synthesis_budget_ms / 1000 or float("inf")
-        draft = await composer.draft(request.query, sources, request.max_answer_tokens or DEFAULT_ANSWER_TOKENS, most)
-    answer(request, question, table, response, draft)
-    return response
+    return response, question
+
+
+async def draft(request: FuseRequest, response: FuseResponse, table: Table, composer: Composer) -> Draft:
+    """What a model makes of the ranked results, between the halves."""
+    if not response.results:
+        return NO_DRAFT
+    sources = _admitted(response, table.limits.results_into_synthesis, len(response.results))
+    most = request.synthesis_budget_ms / 1000 or float("inf")
+    return await composer.draft(request.query, sources, request.max_answer_tokens or DEFAULT_ANSWER_TOKENS, most)
 
 
 def arrange(request: FuseRequest, question: Question, table: Table, clock: Clock, response: FuseResponse) -> None:
     """Fills in the results and the figures of their ranking."""
     row = table.fusion
     lanes = _in_table_order(request.lanes, table)
-    found = {document.id: document for document in distinct(lanes)}
-    coverage = Coverage(question)
-    weights = weigh(lanes, found.values(), coverage, request.query_types, row)
-    relevant = rank.relevance(found.values(), weights, row.rrf_k)
-    kept = merge([found[identity] for identity in relevant])
-    policy = Policy(row, float(request.now.seconds) if request.HasField("now") else clock(), coverage)
-    for place in rank.rank(kept, relevant, policy, request.max_results or table.limits.default_results):
-        rank.write(place, weights, row.rrf_k, policy, response.results.add())
+    with telemetry.span(spans.IDENTITY):
+        found = {document.id: document for document in distinct(lanes)}
+    with telemetry.span(spans.RANK):
+        coverage = Coverage(question)
+        weights = weigh(lanes, found.values(), coverage, request.query_types, row)
+        relevant = rank.relevance(found.values(), weights, row.rrf_k)
+        kept = merge([found[identity] for identity in relevant])
+        policy = Policy(row, float(request.now.seconds) if request.HasField("now") else clock(), coverage)
+        for place in rank.rank(kept, relevant, policy, request.max_results or table.limits.default_results):
+            rank.write(place, weights, row.rrf_k, policy, response.results.add())
     _report(lanes, found.values(), len(kept), response)
     response.report.config_hash = config_hash(row)
 
 
 def answer(
-    request: FuseRequest, question: Question, table: Table, response: FuseResponse, draft: Draft = NO_DRAFT
+    request: FuseRequest, question: Question, table: Table, response: FuseResponse, written: Draft = NO_DRAFT
 ) -> None:
     """Fills in answer, sentences, bibliography and what is missing, from the results already there."""
     response.report.synthesiser = SYNTHESISER
     if not response.results:
         response.missing.append(NO_EVIDENCE)
         return
-    passages = index(_admitted(response, table.limits.results_into_synthesis), question.needles())
-    candidates = short_list(question, passages)
-    chosen = synthesise(candidates, request.max_answer_tokens or DEFAULT_ANSWER_TOKENS)
+    with telemetry.span(spans.SYNTHESISE):
+        passages = index(_admitted(response, table.limits.results_into_synthesis), question.needles())
+        candidates = short_list(question, passages)
+        chosen = synthesise(candidates, request.max_answer_tokens or DEFAULT_ANSWER_TOKENS)
     bibliography = Bibliography()
-    if not _adopted(draft, request, table, bibliography, response):
-        for passage in chosen:
-            sentence = response.sentences.add(text=readable(passage.text), group=passage.source.group)
-            cite.write(cite.quotation(passage, passages), bibliography, sentence)
-    for conflict in disagree.find([candidate.passage for candidate in candidates]):
-        disagree.write(conflict, chosen, bibliography, response.disagreements.add())
-    _settle(request.resolution, response)
+    with telemetry.span(spans.CITE):
+        if not _adopted(written, request, table, bibliography, response):
+            for passage in chosen:
+                sentence = response.sentences.add(text=readable(passage.text), group=passage.source.group)
+                cite.write(cite.quotation(passage, passages), bibliography, sentence)
+    with telemetry.span(spans.DISAGREE):
+        for conflict in disagree.find([candidate.passage for candidate in candidates]):
+            disagree.write(conflict, chosen, bibliography, response.disagreements.add())
+        _settle(request.resolution, response)
     response.bibliography.extend(bibliography.entries())
     response.answer = answer_text(response.sentences, request.marker_style)
     if not response.sentences:
@@ -118,18 +121,18 @@ def answer(
 
 
 def _adopted(
-    draft: Draft, request: FuseRequest, table: Table, bibliography: Bibliography, response: FuseResponse
+    written: Draft, request: FuseRequest, table: Table, bibliography: Bibliography, response: FuseResponse
 ) -> bool:
     """Whether the answer is a model's; the reason stands in the report where it is not, or not whole."""
-    response.report.synthesis_reason = draft.reason
-    if not draft.text:
+    response.report.synthesis_reason = written.reason
+    if not written.text:
         return False
     sources = _admitted(response, table.limits.results_into_synthesis, len(response.results))
     only_supported = request.citations_required
-    if not adopt(draft.text, sources, only_supported=only_supported, bibliography=bibliography, response=response):
+    if not adopt(written.text, sources, only_supported=only_supported, bibliography=bibliography, response=response):
         response.report.synthesis_reason = UNSUPPORTED
         return False
-    response.report.synthesiser = draft.author
+    response.report.synthesiser = written.author
     return True
 
 

@@ -18,8 +18,9 @@ from lanemesh.v1.fusion_pb2 import (
 )
 
 from fusion_service.align import align
-from fusion_service.compose import Composer
-from fusion_service.fuse import fuse, fuse_composed
+from fusion_service.compose import NO_DRAFT, Composer
+from fusion_service.fuse import answer, arranged, draft
+from fusion_service.observe import observe
 from fusion_service.verify import verify
 from services.runtime import deadline
 from services.runtime.boundary import Context, call_deadline, guarded
@@ -42,12 +43,17 @@ class Fusion(fusion_pb2_grpc.FusionServiceServicer):
     async def Fuse(self, request: FuseRequest, context: Context) -> FuseResponse:
         """Many lanes' findings into one answer."""
         started = time.perf_counter()
-        if self._composer is None:
-            response = fuse(request, self._table)
-        else:
+        response, question = arranged(request, self._table)
+        ranked = time.perf_counter()
+        written = NO_DRAFT
+        if self._composer is not None:
             with deadline.ambient(call_deadline(context, self._longest_ms)):
-                response = await fuse_composed(request, self._table, self._composer)
-        response.report.elapsed_ms = (time.perf_counter() - started) * 1000
+                written = await draft(request, response, self._table, self._composer)
+        answer(request, question, self._table, response, written)
+        ended = time.perf_counter()
+        response.report.synthesis_ms = (ended - ranked) * 1000
+        response.report.elapsed_ms = (ended - started) * 1000
+        observe(response)
         return response
 
     @guarded

@@ -12,7 +12,7 @@ from lanemesh.v1.fusion_pb2 import FuseRequest, FuseResponse
 from lanemesh.v1.search_pb2 import SearchRequest
 
 from fusion_service.compose import CUT, EMPTY, UNSUPPORTED, Composer
-from fusion_service.fuse import fuse, fuse_composed
+from fusion_service.fuse import answer, arranged, draft, fuse
 from fusion_service.prompt import NOTHING, SYSTEM, messages
 from services.model.chat import ChatModel
 from services.model.settings import ModelSettings, load_synthesis
@@ -31,8 +31,8 @@ TOLD = "A failed charge is retried three times by PaymentGateway. The moon is ma
 
 
 @asynccontextmanager
-async def composing(answer: Answer) -> AsyncIterator[tuple[Composer, Model]]:
-    async with model_server(answer) as server:
+async def composing(model: Answer) -> AsyncIterator[tuple[Composer, Model]]:
+    async with model_server(model) as server:
         composer = Composer(ChatModel(ModelSettings(url=server.url, name="tiny", key="sk-secret")), 2_000)
         try:
             yield composer, server
@@ -40,10 +40,16 @@ async def composing(answer: Answer) -> AsyncIterator[tuple[Composer, Model]]:
             await composer.close()
 
 
-async def composed(answer: Answer, asked: FuseRequest = ASKED, seconds: float = 30.0) -> FuseResponse:
-    async with composing(answer) as (composer, _):
+async def fuse_composed(asked: FuseRequest, composer: Composer) -> FuseResponse:
+    response, question = arranged(asked, TABLE, lambda: 0.0)
+    answer(asked, question, TABLE, response, await draft(asked, response, TABLE, composer))
+    return response
+
+
+async def composed(model: Answer, asked: FuseRequest = ASKED, seconds: float = 30.0) -> FuseResponse:
+    async with composing(model) as (composer, _):
         with ambient(Deadline.after(seconds)):
-            return await fuse_composed(asked, TABLE, composer, lambda: 0.0)
+            return await fuse_composed(asked, composer)
 
 
 def extracted() -> FuseResponse:
@@ -105,7 +111,7 @@ async def test_a_draft_cut_short_loses_its_last_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"),
+    ("model", "reason"),
     [
         (sends(b"no JSON"), "BAD_REPLY"),
         (sends(b"{}", 500), "UNAVAILABLE"),
@@ -114,14 +120,14 @@ async def test_a_draft_cut_short_loses_its_last_sentence() -> None:
         (breaks_off, "BAD_REPLY"),
     ],
 )
-async def test_without_the_model_the_answer_is_extracted(answer: Answer, reason: str) -> None:
-    assert_extracted(await composed(answer), reason)
+async def test_without_the_model_the_answer_is_extracted(model: Answer, reason: str) -> None:
+    assert_extracted(await composed(model), reason)
 
 
 async def test_a_model_that_hangs_is_given_up_in_time() -> None:
     async with composing(never) as (composer, server):
         with ambient(Deadline.after(0.5)) as until:
-            response = await fuse_composed(ASKED, TABLE, composer, lambda: 0.0)
+            response = await fuse_composed(ASKED, composer)
             assert not until.passed()
         await server.given_up.wait()
     assert_extracted(response, "DEADLINE_EXCEEDED")
@@ -133,21 +139,21 @@ async def test_the_budget_of_the_request_bounds_the_model() -> None:
     asked.synthesis_budget_ms = 60
     async with composing(never) as (composer, _):
         with ambient(Deadline.after(30.0)) as until:
-            assert_extracted(await fuse_composed(asked, TABLE, composer, lambda: 0.0), "DEADLINE_EXCEEDED")
+            assert_extracted(await fuse_composed(asked, composer), "DEADLINE_EXCEEDED")
             assert not until.passed()
 
 
 async def test_a_model_is_not_asked_when_too_little_time_is_left() -> None:
     async with composing(says(TOLD)) as (composer, server):
         with ambient(Deadline.after(0.1)):
-            response = await fuse_composed(ASKED, TABLE, composer, lambda: 0.0)
+            response = await fuse_composed(ASKED, composer)
     assert_extracted(response, "DEADLINE_EXCEEDED")
     assert server.bodies == []
 
 
 async def test_without_evidence_the_model_is_not_asked() -> None:
     async with composing(says(TOLD)) as (composer, server):
-        response = await fuse_composed(request(findings("web")), TABLE, composer)
+        response = await fuse_composed(request(findings("web")), composer)
     assert (response.answer, server.bodies) == ("", [])
 
 
