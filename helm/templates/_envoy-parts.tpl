@@ -10,8 +10,8 @@
       dns_refresh_rate: {{ include "lanemesh.envoy.seconds" $envoy.dns_refresh_ms }}
   connect_timeout: {{ include "lanemesh.envoy.seconds" $envoy.egress.connect_ms }}
   lb_policy: LEAST_REQUEST
-  # While one replica is well none of the others is asked; when none is, all are.
-  common_lb_config: {healthy_panic_threshold: {value: 1}}
+  # While one replica is well none of the others is asked; when none is, all are. What is learnt counts at once.
+  common_lb_config: {healthy_panic_threshold: {value: 1}, update_merge_window: 0s}
   # A replica that left its name is gone, even when it still answers.
   ignore_health_on_host_removal: true
   {{- include "lanemesh.envoy.http2" .root | nindent 2 }}
@@ -33,6 +33,8 @@
   outlier_detection:
     consecutive_5xx: {{ $envoy.outlier.failures }}
     enforcing_success_rate: 0
+    # A replica that says it is well and fails all the same must not come back for saying so.
+    successful_active_health_check_uneject_host: false
     interval: {{ include "lanemesh.envoy.seconds" $envoy.outlier.every_ms }}
     base_ejection_time: {{ include "lanemesh.envoy.seconds" $envoy.outlier.out_ms }}
     max_ejection_time: {{ include "lanemesh.envoy.seconds" $envoy.outlier.longest_out_ms }}
