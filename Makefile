@@ -8,7 +8,7 @@ DATA ?= ../shared/data
 SAMPLE ?= How many times does PaymentAdapter retry a failed charge?
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test bench eval lint jaeger-build jaeger format protos lock clean
+.PHONY: help setup run demo test test-cluster manifests bench eval lint jaeger-build jaeger format protos lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,11 @@ demo: $(READY) ## The same without staying
 
 test: $(READY) ## Run every test
 	@$(BIN)/python -m pytest
+
+test-cluster: $(READY) ## Install the chart on a real API server (needs Go and etcd; the first build takes half an hour)
+	@if command -v go >/dev/null && command -v etcd >/dev/null; then \
+		LANEMESH_TEST_CLUSTER=1 $(BIN)/python -m pytest tests/cluster; \
+	else echo "test-cluster skipped: it needs Go and etcd (Debian: golang, etcd-server)"; fi
 
 bench: $(READY) ## Measure the ratios against bare grpc.aio (a few minutes)
 	@$(BIN)/lanemesh bench
