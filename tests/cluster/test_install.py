@@ -91,11 +91,13 @@ def test_a_pod_that_is_not_restricted_is_refused_here(cluster: Cluster) -> None:
 
 
 def test_upgrade_and_rollback_leave_exactly_what_they_say(release: Cluster) -> None:
-    release.helm("install", RELEASE, CHART)
+    notes = release.helm("install", RELEASE, CHART)
+    assert "WARNING: processes talk in plain text" in notes
+    assert "WARNING: no callers are known" in notes
     first = release.manifest()
     _holds(release, first)
     # To servers and mutual TLS: the index lanes become Deployments, certificates and autoscalers come.
-    release.helm("upgrade", RELEASE, CHART, *_values("secured"))
+    assert "WARNING" not in release.helm("upgrade", RELEASE, CHART, *_values("secured"))
     second = release.manifest()
     assert {thing["kind"] for thing in second} - {thing["kind"] for thing in first} >= {"Certificate"}
     _holds(release, second)
