@@ -119,8 +119,10 @@ def against_ledger(graph: Graph, reply: SearchResponse) -> list[str]:
             problems += _attempts(graph, span, row)
         if len(spans) > 1:
             problems.append(f"lane {row.lane} has {len(spans)} spans that say they are the ledger's row")
-    (asking,) = [span for span in graph.spans if span.name.startswith("SearchService/")]
-    return problems + _differ(asking.name, _of_reply(reply), asking.attributes)
+    asking = [span for span in graph.spans if span.name.startswith("SearchService/")]
+    if len(asking) != 1:
+        return [*problems, f"the trace has {len(asking)} spans of the gateway's own"]
+    return problems + _differ(asking[0].name, _of_reply(reply), asking[0].attributes)
 
 
 def _attempts(graph: Graph, span: Span, row: LedgerRow) -> list[str]:

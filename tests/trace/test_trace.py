@@ -6,10 +6,12 @@ import asyncio
 import os
 import re
 from collections.abc import Callable
+from urllib.request import urlopen
 
 from lanemesh.v1.lane_pb2 import LANE_STATUS_OK, LANE_STATUS_TIMEOUT, MODE_RESEARCH
 from lanemesh.v1.search_pb2 import SearchResponse
 
+from services.runtime import jaeger
 from services.runtime.trace import TRACEPARENT
 from tests.trace.conftest import LANEMESH, ROOT, Door, Traced, named_trace
 from tests.trace.edges import LANES, PROVIDED, against_ledger, shape
@@ -153,3 +155,10 @@ async def test_the_command_begins_the_trace_and_prints_where_it_is(mesh: Traced)
     assert found, out.decode()
     graph = await mesh.trace(found[1], lambda graph: shape(graph, "client: client Search"))
     assert graph.named("SearchService/Search")
+    assert await asyncio.to_thread(body, found[0]) == (jaeger.PAGE / "index.html").read_bytes()
+
+
+def body(address: str) -> bytes:
+    with urlopen(address, timeout=5) as page:
+        content: bytes = page.read()
+    return content
