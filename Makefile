@@ -8,7 +8,7 @@ DATA ?= ../shared/data
 SAMPLE ?= How many times does PaymentAdapter retry a failed charge?
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test test-cluster manifests bench eval lint jaeger-build jaeger format protos lock clean
+.PHONY: help setup run demo test test-cluster manifests bench eval lint test-trace jaeger-build jaeger format protos lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,11 @@ lint: $(READY) ## Style, types, import rules, contract and generated code
 	@$(BIN)/buf lint protos
 	@.ci/breaking
 	@.ci/generated
+
+test-trace: $(READY) ## Read the traces of real queries back from the real Jaeger (builds it with Go, once)
+	@if $(BIN)/python -m tools.jaeger; then $(BIN)/python -m pytest tests/trace; \
+	elif ! command -v go >/dev/null; then echo "test-trace: SKIPPED, there is no Go to build Jaeger with"; \
+	else exit 1; fi
 
 jaeger-build: $(READY) ## Build Jaeger with Go, once for this user
 	@$(BIN)/python -m tools.jaeger

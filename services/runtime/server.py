@@ -15,8 +15,8 @@ from grpc_reflection.v1alpha import reflection
 
 from services.runtime.errors import StartupError
 from services.runtime.health import Check, Health
+from services.runtime.served import Telemetry
 from services.runtime.settings import setting
-from services.runtime.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
