@@ -27,6 +27,13 @@ async def test_thresholds_can_be_set(home: Path) -> None:
     await embedder.close()
 
 
+async def test_model_that_was_made_before_is_not_written(home: Path, tmp_path: Path) -> None:
+    await (await open_embedder({"LANEMESH_HOME": str(home)})).close()
+    elsewhere = {"LANEMESH_HOME": str(tmp_path), "LANEMESH_MODELS": str(home / "models")}
+    await (await open_embedder(elsewhere)).close()
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("environment", "dimension", "relevant"),
     [
