@@ -1,5 +1,5 @@
-"""Writes the files of MiniLM: `python -m services.embedding.assemble int8 FOLDER`. A process of its own, because what it
-needs to assemble is large and needed once; an image assembles while it is built, and then has nothing of it."""
+"""Writes the files of MiniLM: `python -m services.embedding.assemble int8 FOLDER`. A process of its own, because what
+it needs to assemble is large and needed once; an image assembles while it is built, and then has nothing of it."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -27,11 +28,10 @@ async def test_thresholds_can_be_set(home: Path) -> None:
     await embedder.close()
 
 
-async def test_model_that_was_made_before_is_not_written(home: Path, tmp_path: Path) -> None:
+async def test_model_that_was_made_before_needs_no_home(home: Path) -> None:
     await (await open_embedder({"LANEMESH_HOME": str(home)})).close()
-    elsewhere = {"LANEMESH_HOME": str(tmp_path), "LANEMESH_MODELS": str(home / "models")}
-    await (await open_embedder(elsewhere)).close()
-    assert list(tmp_path.iterdir()) == []
+    nowhere = {"LANEMESH_HOME": os.devnull, "LANEMESH_MODELS": str(home / "models")}
+    await (await open_embedder(nowhere)).close()
 
 
 @pytest.mark.parametrize(
