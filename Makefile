@@ -8,10 +8,10 @@ DATA ?= ../shared/data
 SAMPLE ?= How many times does PaymentAdapter retry a failed charge?
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test bench eval lint format protos lock clean
+.PHONY: help setup run demo test bench eval lint jaeger-build jaeger format protos lock clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Install the locked dependencies into .venv
 
@@ -48,6 +48,12 @@ lint: $(READY) ## Style, types, import rules, contract and generated code
 	@$(BIN)/buf lint protos
 	@.ci/breaking
 	@.ci/generated
+
+jaeger-build: $(READY) ## Build Jaeger with Go, once for this user
+	@$(BIN)/python -m tools.jaeger
+
+jaeger: $(READY) ## Build Jaeger if need be, start it, serve until Ctrl-C (see docs/tracing.md)
+	@$(BIN)/python -m tools.jaeger --start
 
 format: $(READY) ## Format the code
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .

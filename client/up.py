@@ -16,11 +16,11 @@ from rich.text import Text
 from client import ingest, options, page, reading
 from client.mesh import DEFAULT_ADDRESS, Mesh
 from client.output import fail, new_console
-from services.runtime import dev
+from services.runtime import dev, jaeger
 from services.runtime.errors import InvalidRequest, LanemeshError, StartupError
 from services.runtime.registry import Table, load_table
 from services.runtime.settings import load
-from services.runtime.supervise import Supervisor
+from services.runtime.supervise import Program, Supervisor
 
 SIMULATOR = Path(__file__).parents[1] / "tests" / "simulator"
 CORPUS = Path(__file__).parents[1] / "examples" / "corpus"
@@ -39,6 +39,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="answer for the outside providers with a simulator; its results are marked (checkout only)",
     )
+    parser.add_argument("--jaeger", action="store_true", help="start Jaeger beside it and send every trace there")
     parser.add_argument("--demo", action="store_true", help="ingest the demo corpus after the start")
     parser.add_argument("--ask", metavar="QUERY", help="ask this after the start")
     parser.add_argument("--once", action="store_true", help="stop after that instead of serving")
@@ -56,8 +57,12 @@ async def run(arguments: argparse.Namespace) -> int:
             environment = dict(os.environ)
             if arguments.simulate_providers:
                 environment |= await _simulate(stack, console)
+            beside: list[Program] = []
+            if arguments.jaeger:
+                beside.append(_jaeger(settings, environment))
             stages = dev.stages(table, settings, environment)
-            supervisor = Supervisor(stages, settings.home / "logs", lambda line: console.print(Text(line)))
+            # What stands beside the mesh stops last: it hears the others to their end.
+            supervisor = Supervisor([*stages, beside], settings.home / "logs", lambda line: console.print(Text(line)))
             session = _Session(console, supervisor, arguments)
             await dev.run(supervisor, session)
             return session.code
@@ -72,6 +77,15 @@ async def _simulate(stack: AsyncExitStack, console: Console) -> dict[str, str]:
     console.print(Text("outside providers are simulated: no result of web, news or markets is real", "bold yellow"))
     environment: dict[str, str] = simulator.environment()
     return environment
+
+
+def _jaeger(settings: dev.DevSettings, environment: dict[str, str]) -> Program:
+    """Jaeger for this mesh; its processes are told in `environment` to send it every span."""
+    ports = jaeger.Ports.beside(settings.port_base)
+    if ports.query > HIGHEST_PORT:
+        raise InvalidRequest("port_base", f"{settings.port_base} leaves no ports for Jaeger")
+    environment |= {"LANEMESH_TRACE_SAMPLE_RATE": "1"} | environment | ports.environment()
+    return jaeger.program(ports, environment)
 
 
 class _Session:
@@ -103,13 +117,15 @@ class _Session:
 
     def _greet(self) -> None:
         where = "" if self._address == DEFAULT_ADDRESS else f"LANEMESH_GATEWAY={self._address} "
-        lines = (
+        lines = [
             f"\nThe mesh is up: {len(self._children)} processes, gateway at {self._address}.",
             f'  ask     {where}lanemesh ask "How does OrderService connect to PaymentGateway?"',
             f"  ingest  {where}lanemesh ingest PATH",
             f"  lanes   {where}lanemesh lanes",
             f"  logs    {self._children['gateway'].log.parent}",
-        )
+        ]
+        if jaeger.NAME in self._children:
+            lines.append(f"  traces  LANEMESH_JAEGER_URL=http://{self._children[jaeger.NAME].program.address}")
         for line in lines:
             self._console.print(Text(line), soft_wrap=True)
 

@@ -121,6 +121,7 @@ class Mesh:
     channel: grpc.aio.Channel
     addresses: dict[str, str]
     gateway: Gateway
+    address: str
 
 
 # An address of this machine where nothing listens: port 1 is reserved and never bound by the tests.
@@ -158,4 +159,4 @@ async def mesh(
         )
         address = await stack.enter_async_context(serving(service))
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
-        yield Mesh(SearchServiceStub(channel), channel, addresses, gateway)
+        yield Mesh(SearchServiceStub(channel), channel, addresses, gateway, address)
