@@ -17,8 +17,8 @@ RUN --mount=type=secret,id=ca --mount=type=secret,id=pip --mount=type=secret,id=
 
 # Python and the system's libraries it needs; no shell, no package manager. Equal in every image.
 FROM tools AS runtime
-COPY images/runtime.py images/packages.py images/
-RUN python3 images/runtime.py /rootfs
+COPY images/__init__.py images/runtime.py images/packages.py images/
+RUN python3 -m images.runtime /rootfs
 
 # What every process imports. Equal in every image.
 FROM tools AS common

@@ -1,4 +1,4 @@
-"""Copies Python and the system's libraries that it and its extensions need into an empty root: `runtime.py FOLDER`.
+"""Copies Python and the system's libraries that it needs into an empty root: `python -m images.runtime FOLDER`.
 
 There is no shell, no package manager and no tool in it. What it consists of is recorded as packages.py tells.
 """
@@ -13,7 +13,7 @@ import sysconfig
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from packages import record
+from images.packages import record
 
 # Test suites, editors, windows, terminals, installers, and databases of old with the libraries they would bring: no
 # server imports them.
