@@ -6,7 +6,7 @@
 {{- $values := $root.Values -}}
 {{- $drain := $values.deploy.drain -}}
 {{- $own := dict "root" $root "name" $process.name -}}
-{{- $fronted := and (eq $process.name "gateway") (dig "envoy" "enabled" false $values.AsMap) -}}
+{{- $fronted := and (eq $process.name "gateway") $values.envoy.enabled -}}
 metadata:
   labels:
     {{- include "lanemesh.labels" $own | nindent 4 }}
@@ -95,7 +95,11 @@ spec:
       # Serves on, ready, until no Service and no cached name leads here any more; then SIGTERM begins the drain.
       lifecycle:
         preStop:
+          {{- if $fronted }}
+          exec: {command: [python, -m, gateway.drain, {{ $values.envoy.admin_socket }}, {{ $drain.pre_stop_seconds | quote }}]}
+          {{- else }}
           sleep: {seconds: {{ $drain.pre_stop_seconds }}}
+          {{- end }}
       securityContext:
         {{- include "lanemesh.confined" $root | nindent 8 }}
       resources:
@@ -104,7 +108,9 @@ spec:
         - {name: table, mountPath: /etc/lanemesh/table, readOnly: true}
         - {name: data, mountPath: /data}
         - {name: tmp, mountPath: /tmp}
-        {{- if and $values.tls.enabled (not $fronted) }}
+        {{- if $fronted }}
+        - {name: envoy-admin, mountPath: {{ dir $values.envoy.admin_socket }}}
+        {{- else if $values.tls.enabled }}
         - {name: tls, mountPath: /etc/lanemesh/tls, readOnly: true}
         {{- end }}
         {{- if and (eq $process.name "gateway") $values.callers.secret }}

@@ -72,6 +72,9 @@ http://{{ $.root.Release.Name }}-{{ .bundled }}:{{ (get $.root.Values.developmen
 {{- if and .Values.tls.enabled (not .Values.tls.issuer.name) (not .Values.tls.secrets) -}}
 {{- fail "tls.enabled: needs tls.issuer.name, an issuer of cert-manager, or tls.secrets, the name of Secrets with {name} in it" -}}
 {{- end -}}
+{{- if and .Values.envoy.enabled .Values.tls.enabled (not .Values.envoy.tls.enabled) -}}
+{{- fail "envoy.tls.enabled: must be true where tls.enabled is: Envoy is the gateway's side of every connection" -}}
+{{- end -}}
 {{- if and .Values.tls.secrets (not (contains "{name}" .Values.tls.secrets)) -}}
 {{- fail "tls.secrets: must hold {name}, which stands for the process: each has a certificate of its own" -}}
 {{- end -}}
