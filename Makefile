@@ -53,6 +53,7 @@ lint: $(READY) ## Style, types, import rules, contract and generated code
 	@$(BIN)/buf lint protos
 	@.ci/breaking
 	@.ci/generated
+	@.ci/rendered
 
 test-trace: $(READY) ## Read the traces of real queries back from the real Jaeger (builds it with Go, once)
 	@if $(BIN)/python -m tools.jaeger; then $(BIN)/python -m pytest tests/trace; \
@@ -70,6 +71,9 @@ format: $(READY) ## Format the code
 
 protos: $(READY) ## Regenerate protos/gen from protos/lanemesh
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py
+
+manifests: $(READY) ## Render k8s/ from the chart
+	@$(BIN)/python -m tools.manifests
 
 lock: $(READY) ## Refresh requirements.lock from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \

@@ -104,7 +104,7 @@ def test_every_setting_that_is_given_is_documented(rendered: Rendered) -> None:
         for container in pod["spec"]["containers"]:
             for variable in container.get("env", []):
                 if variable["name"].startswith("LANEMESH_"):
-                    assert f"`{variable['name']}`" in told, f"{name}: {variable['name']}"
+                    assert f"`{variable['name']}" in told, f"{name}: {variable['name']}"
 
 
 def test_a_changed_table_rolls_the_pods(rendered: Rendered) -> None:

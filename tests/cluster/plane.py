@@ -24,6 +24,7 @@ Found = TypeVar("Found")
 CONTROLLERS = (
     *("deployment-controller", "replicaset-controller", "statefulset-controller", "serviceaccount-controller"),
     *("garbage-collector-controller", "namespace-controller", "disruption-controller"),
+    "persistentvolumeclaim-protection-controller",
 )
 
 
