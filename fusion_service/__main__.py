@@ -10,7 +10,7 @@ from fusion_service.service import Fusion
 from services.runtime.clients import default_listen
 from services.runtime.process import Environment, run
 from services.runtime.registry import Table
-from services.runtime.server import Server, ServerSettings, Service
+from services.runtime.server import Server, ServerSettings, Service, secured
 from services.runtime.settings import load
 
 
@@ -24,7 +24,7 @@ async def build(table: Table, environment: Environment) -> tuple[Server, Callabl
     async def nothing() -> None:
         return None
 
-    return Server(settings, [service], nothing), nothing
+    return Server(settings, [service], nothing, security=secured("fusion", environment)), nothing
 
 
 if __name__ == "__main__":
