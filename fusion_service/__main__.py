@@ -12,7 +12,7 @@ from services.model.settings import load_synthesis
 from services.runtime.clients import default_listen
 from services.runtime.process import Environment, run
 from services.runtime.registry import Table
-from services.runtime.server import Server, ServerSettings, Service
+from services.runtime.server import Server, ServerSettings, Service, secured
 from services.runtime.settings import load
 
 
@@ -31,7 +31,7 @@ async def build(table: Table, environment: Environment) -> tuple[Server, Callabl
         if composer is not None:
             await composer.close()
 
-    return Server(settings, [service], check), close
+    return Server(settings, [service], check, security=secured("fusion", environment)), close
 
 
 def _composer(table: Table, environment: Environment) -> Composer | None:

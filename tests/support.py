@@ -122,6 +122,7 @@ class Mesh:
     channel: grpc.aio.Channel
     addresses: dict[str, str]
     gateway: Gateway
+    address: str
 
 
 # What a composer of the mesh may take.
@@ -162,4 +163,4 @@ async def mesh(
         )
         address = await stack.enter_async_context(serving(service))
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
-        yield Mesh(SearchServiceStub(channel), channel, addresses, gateway)
+        yield Mesh(SearchServiceStub(channel), channel, addresses, gateway, address)

@@ -6,21 +6,26 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from services.runtime.certificates import Certificates, of_process
 from services.runtime.errors import StartupError
 from services.runtime.health import Check, Health
+from services.runtime.listening import host_of, permit
+from services.runtime.secure import Access, server_credentials
 from services.runtime.served import Telemetry
 from services.runtime.settings import setting
 
 log = logging.getLogger(__name__)
 
-_ANYWHERE = ("", "0.0.0.0", "[::]")  # noqa: S104  compared with, not bound
+_ANYWHERE = ("", "0.0.0.0", "::", "*")  # noqa: S104  compared with, not bound
+# With certificates a connection lasts no longer than this, so that none outlives the certificate it began with by more.
+_LONGEST_CONNECTION_MS = 3_600_000
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,21 @@ class ServerSettings:
     # Time between "not ready" and refusing new calls: peers that watch need a moment, balancers that poll need more.
     lame_duck_seconds: float = setting("LANEMESH_LAME_DUCK_SECONDS", 0.1, low=0.0, high=60.0)
     check_seconds: float = setting("LANEMESH_CHECK_SECONDS", 1.0, low=0.01, high=60.0)
+    # A second listener that serves health and nothing else, for probes that have no certificate.
+    health_listen: str = setting("LANEMESH_HEALTH_LISTEN", "")
+    # Something trusted encrypts and authenticates in this process's place.
+    allow_plaintext: bool = setting("LANEMESH_ALLOW_PLAINTEXT", False)
+
+
+@dataclass(frozen=True)
+class Security:
+    """What a server proves, and whom it serves."""
+
+    certificates: Certificates
+    # The processes that may call; empty: whoever has a certificate of the authority.
+    accepted: tuple[str, ...] = ()
+    # Whether callers must have one.
+    client_certificates: bool = True
 
 
 @dataclass(frozen=True)
@@ -55,14 +75,19 @@ class Server:
         services: Sequence[Service],
         check: Check,
         interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
+        security: Security | None = None,
     ) -> None:
+        permit("LANEMESH_LISTEN", settings.listen, secured=bool(security), plaintext=settings.allow_plaintext)
         names = [service.name for service in services]
         self._settings = settings
+        self._security = security
+        self._probed: grpc.aio.Server | None = None
+        self.health_port = 0
         self._port = 0
         self.health = Health(check, names, time_out=settings.check_seconds, time_to_live=settings.check_seconds)
         self._server = grpc.aio.server(
-            interceptors=(*interceptors, Telemetry()),
-            options=_options(settings),
+            interceptors=(*interceptors, Telemetry(), *_access(security)),
+            options=[*_options(settings), *_ageing(security)],
             maximum_concurrent_rpcs=settings.max_concurrent,
         )
         for service in services:
@@ -72,26 +97,36 @@ class Server:
 
     async def start(self) -> int:
         """Listens; returns the port."""
-        try:
-            port = self._server.add_insecure_port(self._settings.listen)
-        except RuntimeError as error:
-            raise StartupError(f"LANEMESH_LISTEN={self._settings.listen}: the address cannot be bound") from error
+        port = _bind(self._server, "LANEMESH_LISTEN", self._settings.listen, self._security)
+        if self._settings.health_listen:
+            self._probed = grpc.aio.server(options=_options(self._settings))
+            health_pb2_grpc.add_HealthServicer_to_server(self.health, self._probed)
+            self.health_port = _bind(self._probed, "LANEMESH_HEALTH_LISTEN", self._settings.health_listen)
+            await self._probed.start()
         await self._server.start()
+        if self._security is not None:
+            self._security.certificates.start()
         self._port = port
         return port
 
     def own_address(self) -> str:
         """Where this process reaches itself; empty until it listens."""
-        host, separator, _ = self._settings.listen.rpartition(":")
-        if not self._port or not separator or host == "unix":
-            return self._settings.listen if self._port else ""
-        return f"{'127.0.0.1' if host in _ANYWHERE else host}:{self._port}"
+        listen = self._settings.listen
+        if not self._port or listen.startswith("unix") or ":" not in listen:
+            return listen if self._port else ""
+        host = "127.0.0.1" if host_of(listen) in _ANYWHERE else listen.rpartition(":")[0]
+        return f"{host}:{self._port}"
 
     async def stop(self) -> None:
         """Not ready → no new calls → finish what was accepted, within the grace period."""
         self.health.drain()
         await asyncio.sleep(self._settings.lame_duck_seconds)
         await self._server.stop(self._settings.grace_seconds)
+        # The last to go, so that probes hear that the process drains rather than nothing.
+        if self._probed is not None:
+            await self._probed.stop(None)
+        if self._security is not None:
+            await self._security.certificates.stop()
 
 
 async def serve(server: Server, close: Callable[[], Awaitable[None]]) -> None:
@@ -115,6 +150,32 @@ async def serve(server: Server, close: Callable[[], Awaitable[None]]) -> None:
     finally:
         await close()
     log.info("stopped")
+
+
+def secured(process: str, environment: Mapping[str, str]) -> Security | None:
+    """The security of a process that only the gateway calls; None without certificates."""
+    certificates = of_process(process, environment)
+    return Security(certificates, accepted=("gateway",)) if certificates else None
+
+
+def _bind(server: grpc.aio.Server, variable: str, address: str, security: Security | None = None) -> int:
+    try:
+        if security is None:
+            return server.add_insecure_port(address)
+        credentials = server_credentials(
+            security.certificates, client_certificates=security.client_certificates
+        )
+        return server.add_secure_port(address, credentials)
+    except RuntimeError as error:
+        raise StartupError(f"{variable}={address}: the address cannot be bound") from error
+
+
+def _access(security: Security | None) -> list[grpc.aio.ServerInterceptor]:
+    return [Access(security.accepted)] if security is not None and security.accepted else []
+
+
+def _ageing(security: Security | None) -> list[tuple[str, int]]:
+    return [("grpc.max_connection_age_ms", _LONGEST_CONNECTION_MS)] if security is not None else []
 
 
 def _options(settings: ServerSettings) -> list[tuple[str, int]]:
