@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +14,15 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from client import ingest, options, page, reading
+from client import certs, ingest, options, page, reading
 from client.mesh import DEFAULT_ADDRESS, Mesh
 from client.output import fail, new_console
 from services.runtime import dev
+from services.runtime.certificates import Files
 from services.runtime.errors import InvalidRequest, LanemeshError, StartupError
 from services.runtime.registry import Table, load_table
 from services.runtime.settings import load
-from services.runtime.supervise import Supervisor
+from services.runtime.supervise import Program, Supervisor
 
 SIMULATOR = Path(__file__).parents[1] / "tests" / "simulator"
 CORPUS = Path(__file__).parents[1] / "examples" / "corpus"
@@ -38,6 +40,9 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--simulate-providers",
         action="store_true",
         help="answer for the outside providers with a simulator; its results are marked (checkout only)",
+    )
+    parser.add_argument(
+        "--tls", action="store_true", help="encrypt and authenticate every connection, by certificates made as needed"
     )
     parser.add_argument("--demo", action="store_true", help="ingest the demo corpus after the start")
     parser.add_argument("--ask", metavar="QUERY", help="ask this after the start")
@@ -57,8 +62,11 @@ async def run(arguments: argparse.Namespace) -> int:
             if arguments.simulate_providers:
                 environment |= await _simulate(stack, console)
             stages = dev.stages(table, settings, environment)
+            tls = None
+            if arguments.tls:
+                stages, tls = _secured(stages, settings.home.resolve() / certs.FOLDER)
             supervisor = Supervisor(stages, settings.home / "logs", lambda line: console.print(Text(line)))
-            session = _Session(console, supervisor, arguments)
+            session = _Session(console, supervisor, arguments, tls)
             await dev.run(supervisor, session)
             return session.code
 
@@ -77,8 +85,11 @@ async def _simulate(stack: AsyncExitStack, console: Console) -> dict[str, str]:
 class _Session:
     """What happens once the mesh is up; `code` is the exit code it leads to."""
 
-    def __init__(self, console: Console, supervisor: Supervisor, arguments: argparse.Namespace) -> None:
+    def __init__(
+        self, console: Console, supervisor: Supervisor, arguments: argparse.Namespace, tls: Files | None
+    ) -> None:
         self.code = 0
+        self._tls = tls
         self._console = console
         self._children = supervisor.children
         self._address = self._children["gateway"].program.address
@@ -88,7 +99,7 @@ class _Session:
         """Greets, ingests, asks; returns whether to go on serving."""
         self._greet()
         try:
-            async with Mesh(self._address) as mesh:
+            async with Mesh(self._address, tls=self._tls) as mesh:
                 if self._arguments.demo:
                     await self._ingest(mesh)
                 if self._arguments.ask is not None:
@@ -103,13 +114,16 @@ class _Session:
 
     def _greet(self) -> None:
         where = "" if self._address == DEFAULT_ADDRESS else f"LANEMESH_GATEWAY={self._address} "
-        lines = (
+        lines: tuple[str, ...] = (
             f"\nThe mesh is up: {len(self._children)} processes, gateway at {self._address}.",
             f'  ask     {where}lanemesh ask "How does OrderService connect to PaymentGateway?"',
             f"  ingest  {where}lanemesh ingest PATH",
             f"  lanes   {where}lanemesh lanes",
             f"  logs    {self._children['gateway'].log.parent}",
         )
+        if self._tls is not None:
+            named = " ".join(f"{variable}={path}" for variable, path in self._tls.named().items())
+            lines += (f"  as      export {named}",)
         for line in lines:
             self._console.print(Text(line), soft_wrap=True)
 
@@ -123,6 +137,19 @@ class _Session:
     async def _ask(self, mesh: Mesh) -> None:
         self._console.print(Text(f"\n> {self._arguments.ask}\n", "bold"))
         page.show(self._console, await mesh.search(self._arguments.ask))
+
+
+def _secured(stages: Sequence[Sequence[Program]], folder: Path) -> tuple[list[list[Program]], Files]:
+    """The programs, each with a certificate of its own; and the client's."""
+    certs.make(folder, [program.name for stage in stages for program in stage])
+    secured = [
+        [
+            replace(program, environment={**program.environment, **certs.environment(folder, program.name)})
+            for program in stage
+        ]
+        for stage in stages
+    ]
+    return secured, certs.files(folder, certs.CLIENT)
 
 
 def _settings(arguments: argparse.Namespace) -> dev.DevSettings:

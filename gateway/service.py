@@ -29,7 +29,7 @@ from gateway import directory, ledger, plan, provisional, validate
 from gateway.admission import Gate
 from gateway.fanout import Fanout
 from gateway.fuse import Fusion
-from gateway.identity import Callers
+from gateway.identity import ANYBODY, Caller, Callers
 from gateway.ingest import Ingestion
 from gateway.outcome import Outcome
 from gateway.plan import Planned
@@ -40,12 +40,12 @@ from services.runtime import modes, telemetry
 from services.runtime.boundary import Context, call_deadline, fail, guarded
 from services.runtime.clients import Peers
 from services.runtime.deadline import Deadline
-from services.runtime.errors import DeadlinePassed, NotImplementedHere, Refused
+from services.runtime.errors import DeadlinePassed, NotImplementedHere, PermissionDenied, Refused
 from services.runtime.registry import Table
 
 INGEST_DEFAULT_MS = 600_000.0
 LIST_DEFAULT_MS = 2_000.0
-NOBODY_KNOWN = Callers({})
+NOBODY_KNOWN = Callers({}, anybody=ANYBODY)
 
 Now = Callable[[], datetime]
 
@@ -62,7 +62,7 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         callers: Callers = NOBODY_KNOWN,
         now: Now = lambda: datetime.now(UTC),
     ) -> None:
-        self._callers = callers
+        self.callers = callers
         self._table = table
         self._peers = peers
         self._now = now
@@ -75,8 +75,9 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
     async def Search(self, request: SearchRequest, context: Context) -> SearchResponse:
         """One answer."""
         origin = time.monotonic()
+        caller = self.callers.admit(context)
         async with self.gate.visit(self._deadline(request, context)) as visit:
-            deadline, planned = self._prepare(request, context)
+            deadline, planned = self._prepare(request, context, caller)
             asked = time.monotonic()
             with closing(self._round(request, planned, deadline, origin)) as asking:
                 outcomes = [outcome async for outcome in asking.outcomes()]
@@ -88,15 +89,18 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
     async def StreamSearch(self, request: StreamSearchRequest, context: Context) -> AsyncIterator[StreamSearchResponse]:
         """The plan, each lane as it ends, the answer."""
         try:
+            caller = self.callers.admit(context)
             async with self.gate.visit(self._deadline(request.search, context)):
-                async for event in self._events(request.search, context):
+                async for event in self._events(request.search, context, caller):
                     yield event
         except Exception as error:  # noqa: BLE001  the boundary of a stream
             await fail(context, error)
 
-    async def _events(self, request: SearchRequest, context: Context) -> AsyncIterator[StreamSearchResponse]:
+    async def _events(
+        self, request: SearchRequest, context: Context, caller: Caller
+    ) -> AsyncIterator[StreamSearchResponse]:
         origin = time.monotonic()
-        deadline, planned = self._prepare(request, context)
+        deadline, planned = self._prepare(request, context, caller)
         yield StreamSearchResponse(plan=planned.message)
         asked = time.monotonic()
         outcomes: list[Outcome] = []
@@ -115,20 +119,23 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
     @guarded
     async def Plan(self, request: PlanRequest, context: Context) -> PlanResponse:
         """Explains; nothing runs."""
-        _, planned = self._prepare(request.search, context, must_fit=False)
+        caller = self.callers.admit(context)
+        _, planned = self._prepare(request.search, context, caller, must_fit=False)
         return PlanResponse(plan=planned.message)
 
     @guarded
     async def Refine(self, request: RefineRequest, context: Context) -> RefineResponse:
         """Preflight alone: a search of that one lane, without fusion."""
         origin = time.monotonic()
+        caller = self.callers.admit(context)
         search = SearchRequest(query=request.query, mode=request.mode, include_lanes=[PREFLIGHT])
         if request.HasField("constraints"):
             search.constraints.CopyFrom(request.constraints)
         if not self._table.lanes[PREFLIGHT].enabled:
             raise NotImplementedHere("the preflight lane is not part of this mesh")
+        caller.require([PREFLIGHT], "")
         async with self.gate.visit(self._deadline(search, context)):
-            deadline, planned = self._prepare(search, context)
+            deadline, planned = self._prepare(search, context, caller)
             (outcome,) = [each async for each in self._round(search, planned, deadline, origin).outcomes()]
         if outcome.reply is None:
             raise Refused(f"preflight did not answer: {outcome.message}", reason=outcome.reason)
@@ -137,27 +144,31 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
     @guarded
     async def ListLanes(self, _request: ListLanesRequest, context: Context) -> ListLanesResponse:
         """The lanes and how they are."""
-        caller = self._callers.identify(context.invocation_metadata())
+        caller = self.callers.admit(context)
         deadline = call_deadline(context, LIST_DEFAULT_MS)
-        return await directory.list_lanes(self._table, self._peers, deadline, caller.labels)
+        return await directory.list_lanes(self._table, self._peers, deadline, caller)
 
     @guarded
     async def Ingest(self, request_iterator: AsyncIterator[IngestRequest], context: Context) -> IngestResponse:
         """Stores in every index lane at once."""
-        self._callers.identify(context.invocation_metadata())
+        caller = self.callers.admit(context)
+        if not (caller.ingest or caller.delete):
+            raise PermissionDenied(f"{caller.title} may neither store nor delete")
         # The soft deadline, so that the account of a lane that hangs still arrives.
         deadline = call_deadline(context, INGEST_DEFAULT_MS).soft()
-        return await Ingestion(self._table, self._peers, deadline).run(request_iterator)
+        return await Ingestion(self._table, self._peers, deadline, caller).run(request_iterator)
 
     def _deadline(self, request: SearchRequest, context: Context) -> Deadline:
         return call_deadline(context, self._table.modes[modes.name_of(request.mode)].deadline_ms)
 
-    def _prepare(self, request: SearchRequest, context: Context, *, must_fit: bool = True) -> tuple[Deadline, Planned]:
-        caller = self._callers.identify(context.invocation_metadata())
+    def _prepare(
+        self, request: SearchRequest, context: Context, caller: Caller, *, must_fit: bool = True
+    ) -> tuple[Deadline, Planned]:
         validate.check(request, self._table)
+        caller.require(request.include_lanes, "include_lanes")
         deadline = self._deadline(request, context)
         left_ms = deadline.remaining() * 1000
-        planned = plan.make(request, self._table, left_ms, load=self.pressure(), now=self._now(), labels=caller.labels)
+        planned = plan.make(request, self._table, left_ms, load=self.pressure(), now=self._now(), caller=caller)
         if must_fit and not planned.asked() and any(decision.bypassed for decision in planned.decisions):
             raise DeadlinePassed(f"no lane can answer in the {left_ms:.0f} ms left")
         return deadline, planned

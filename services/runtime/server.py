@@ -162,9 +162,7 @@ def _bind(server: grpc.aio.Server, variable: str, address: str, security: Securi
     try:
         if security is None:
             return server.add_insecure_port(address)
-        credentials = server_credentials(
-            security.certificates, client_certificates=security.client_certificates
-        )
+        credentials = server_credentials(security.certificates, client_certificates=security.client_certificates)
         return server.add_secure_port(address, credentials)
     except RuntimeError as error:
         raise StartupError(f"{variable}={address}: the address cannot be bound") from error

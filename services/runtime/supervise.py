@@ -16,7 +16,8 @@ from typing import IO
 import grpc
 from grpc_health.v1 import health_pb2
 
-from services.runtime.clients import HealthMethod, health_method
+from services.runtime.certificates import identity, of_process
+from services.runtime.clients import HealthMethod, Trust, channel_of, health_method
 from services.runtime.errors import StartupError
 
 EXIT_STARTUP = 2
@@ -117,7 +118,11 @@ class Child:
 
     async def ready(self) -> None:
         """Waits until the program says that it serves."""
-        async with grpc.aio.insecure_channel(self.program.address, options=_PROBE) as channel:
+        program = self.program
+        # A program is asked with its own certificate: any of the authority's may ask how it is.
+        certificates = of_process(program.name, program.environment)
+        trust = Trust(certificates, identity(program.name)) if certificates else None
+        async with channel_of(program.address, _PROBE, trust) as channel:
             check = health_method(channel)
             while not await _serving(check):  # noqa: ASYNC110 - another process has no event to wait for
                 await asyncio.sleep(0.02)
