@@ -20,7 +20,7 @@ AUTHORIZATION = "authorization"
 FORWARDED = "x-forwarded-client-cert"
 _BEARER = "bearer "
 # One part of a forwarded certificate, its value quoted where it has to be; and what ends an element or a part.
-_PART = re.compile(r'\s*(\w+)=("(?:[^"\\]|\\.)*"|[^,;]*)([,;]|$)')
+_PART = re.compile(r'\s*(\w+)=("(?:[^"\\]|\\.)*"|[^",;]*)([,;]|$)')
 
 Metadata = Iterable[tuple[str, str | bytes]]
 

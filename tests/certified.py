@@ -50,6 +50,10 @@ class Office:
         """One whose time is over."""
         return self.issue(process, now=datetime.now(UTC) - timedelta(days=3))
 
+    def certificates_of(self, process: str) -> Certificates:
+        """What the process has been issued, as it has it in use."""
+        return Certificates(self.files(process), process)
+
     def certificates(self, process: str) -> Certificates:
         """A certificate of the process, as it has it in use."""
         return Certificates(self.issue(process), process)
