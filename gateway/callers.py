@@ -47,6 +47,8 @@ def _callers(raw: Any, lanes: Collection[str], forwarded: bool) -> Callers:
     by_name: dict[str, Caller] = {}
     for name, row in raw["callers"].items():
         entry = f"callers.{name}"
+        if not str(name):
+            raise ValueError("callers has an entry without a name")
         caller = _caller(entry, str(name), row, _OPENS | _PROVES, lanes)
         _prove(entry, row, caller, by_digest, by_name)
     anybody = _caller("anybody", "", raw["anybody"], _OPENS, lanes) if "anybody" in raw else None

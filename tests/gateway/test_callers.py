@@ -102,6 +102,7 @@ def test_a_wrong_entry_is_named(tmp_path: Path, row: str, named: str) -> None:
     ("text", "named"),
     [
         ("{callers: {}, nobody: {}}", "nobody is unknown"),
+        ("{callers: {'': {names: [x]}}}", "callers has an entry without a name"),
         (f"{{callers: {{}}, anybody: {{token_sha256: {DIGEST}}}}}", "anybody must be a mapping of"),
         ("{callers: {a: {names: [x]}, b: {names: [x]}}}", "callers.b.names: x is also that of a"),
     ],

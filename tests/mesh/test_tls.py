@@ -52,17 +52,18 @@ class Secured:
         (self.folder / f"{process}.crt").write_bytes(pair.certificate_pem())
 
 
+def _callers(home: Path) -> str:
+    """A file that knows whoever holds the client's certificate."""
+    home.mkdir()
+    rights = "{names: [client.lanemesh], ingest: true, rate: {per_second: 10000, burst: 10000}}"
+    (home / "callers.yaml").write_text(f"callers: {{me: {rights}}}")
+    return str(home / "callers.yaml")
+
+
 @asynccontextmanager
 async def secured(home: Path) -> AsyncIterator[Secured]:
     base = free_base()
-    settings = {
-        "LANEMESH_HOME": str(home),
-        "LANEMESH_TLS_RELOAD_SECONDS": "0.1",
-        "LANEMESH_CALLERS": str(home / "c.yaml"),
-    }
-    home.mkdir(exist_ok=True)
-    rights = "{names: [client.lanemesh], labels: [], ingest: true, rate: {per_second: 10000, burst: 10000}}"
-    (home / "c.yaml").write_text(f"callers: {{me: {rights}}}")
+    settings = {"LANEMESH_HOME": str(home), "LANEMESH_TLS_RELOAD_SECONDS": "0.1", "LANEMESH_CALLERS": _callers(home)}
     process = await asyncio.create_subprocess_exec(
         *(*LANEMESH, "up", "--tls", "--lanes", "keyword,local", "--demo", "--port-base", str(base)),
         *("--project-root", "examples/corpus/payments"),
@@ -91,7 +92,8 @@ async def rotate(mesh: Secured, asked: list[int]) -> None:
 
     async def taken_up(least: int, before: int) -> None:
         seen = len(asked)
-        while mesh.renewals() < before + least or len(asked) < seen + 20:
+        # Other processes have no event to wait for.
+        while mesh.renewals() < before + least or len(asked) < seen + 20:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
     before = mesh.renewals()
