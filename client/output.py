@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from rich.console import Console
 
 from client.text import one_line
-from services.runtime.errors import STATUS, DeadlinePassed, InvalidRequest, LanemeshError, Unavailable
+from services.runtime.errors import STATUS, DeadlinePassed, InvalidRequest, LanemeshError, PermissionDenied, Unavailable
 from services.runtime.jsonform import to_json, to_line
 
 PIPED_WIDTH = 100
@@ -43,6 +43,6 @@ def fail(error: LanemeshError, as_json: bool) -> int:
 
 def _parts(error: LanemeshError) -> dict[str, str]:
     field, message = "", error.message
-    if isinstance(error, InvalidRequest):
+    if isinstance(error, InvalidRequest | PermissionDenied):
         field, message = error.field, error.description
     return {"code": STATUS[type(error)].name, "reason": error.reason, "field": field, "message": message}

@@ -21,7 +21,7 @@ from lanemesh.v1.lane_pb2_grpc import LaneServiceStub
 from client.authority import issue, new_authority
 from services.runtime.__main__ import services_of
 from services.runtime.certificates import Certificates, Files, identity
-from services.runtime.clients import Peers, Trust, health_method, open_channel
+from services.runtime.clients import Peers, PeerSettings, Trust, health_method, open_channel
 from services.runtime.errors import PermissionDenied, from_status
 from services.runtime.renewal import RenewedChannel
 from services.runtime.server import Security, Server, ServerSettings
@@ -137,6 +137,14 @@ async def test_peers_check_each_process_by_its_own_name(office: Office) -> None:
         assert (await LaneServiceStub(peers.channel("keyword")).Retrieve(QUESTION, timeout=10)).lane == "keyword"
         assert (await refusal(peers.channel("vector"))).code() is grpc.StatusCode.UNAVAILABLE
         assert (await refusal(peers.probe("vector"))).code() is grpc.StatusCode.UNAVAILABLE
+        await peers.close()
+
+
+async def test_peers_are_called_in_plain_text_where_a_proxy_encrypts(office: Office) -> None:
+    own, table = office.certificates("gateway"), TABLE.only({"keyword"})
+    for settings in (PeerSettings(), PeerSettings(tls=False)):
+        peers = Peers.of_table(table, settings, own)
+        assert isinstance(peers.channel("keyword"), RenewedChannel) is settings.tls
         await peers.close()
 
 
