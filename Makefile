@@ -8,7 +8,7 @@ DATA ?= ../shared/data
 SAMPLE ?= How many times does PaymentAdapter retry a failed charge?
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test test-cluster manifests bench eval lint test-trace jaeger-build jaeger format protos lock clean
+.PHONY: help setup run certs demo test test-cluster manifests bench eval lint test-trace jaeger-build jaeger format protos lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ $(READY): requirements.lock pyproject.toml
 
 run: $(READY) ## Start the mesh with the demo corpus, answer a sample question, serve until Ctrl-C
 	@$(BIN)/lanemesh up --demo --project-root examples/corpus/payments --ask "$(SAMPLE)"
+
+certs: $(READY) ## Make or renew the certificates of a mesh on this machine (CERTS=folder)
+	@$(BIN)/lanemesh certs $(CERTS)
 
 demo: $(READY) ## The same without staying
 	@$(BIN)/lanemesh up --demo --project-root examples/corpus/payments --ask "$(SAMPLE)" --once

@@ -15,7 +15,7 @@ from typing import Any
 
 import grpc
 
-from services.runtime.clients import open_channel
+from services.runtime.clients import Trust, open_channel
 from services.runtime.deadline import Clock
 from services.runtime.served import Handler
 
@@ -84,7 +84,8 @@ class Wall(grpc.aio.ServerInterceptor):
 class Shout:
     """A search of this process's own server, once it listens; that it ends is what counts, not how."""
 
-    def __init__(self, own_address: Callable[[], str], word: str) -> None:
+    def __init__(self, own_address: Callable[[], str], word: str, trust: Trust | None = None) -> None:
+        self._trust = trust
         self._own_address = own_address
         self._metadata = ((KEY, word),)
         self._channel: grpc.aio.Channel | None = None
@@ -93,7 +94,7 @@ class Shout:
         if not (address := self._own_address()):
             return
         if self._channel is None:
-            self._channel = open_channel(address)
+            self._channel = open_channel(address, trust=self._trust)
         search: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(SEARCH)
         # A call that fails has been waiting all the same.
         with suppress(grpc.aio.AioRpcError):

@@ -102,8 +102,9 @@ class Server:
             self._probed = grpc.aio.server(options=_options(self._settings))
             health_pb2_grpc.add_HealthServicer_to_server(self.health, self._probed)
             self.health_port = _bind(self._probed, "LANEMESH_HEALTH_LISTEN", self._settings.health_listen)
-            await self._probed.start()
         await self._server.start()
+        if self._probed is not None:
+            await self._probed.start()
         if self._security is not None:
             self._security.certificates.start()
         self._port = port
@@ -162,9 +163,7 @@ def _bind(server: grpc.aio.Server, variable: str, address: str, security: Securi
     try:
         if security is None:
             return server.add_insecure_port(address)
-        credentials = server_credentials(
-            security.certificates, client_certificates=security.client_certificates
-        )
+        credentials = server_credentials(security.certificates, client_certificates=security.client_certificates)
         return server.add_secure_port(address, credentials)
     except RuntimeError as error:
         raise StartupError(f"{variable}={address}: the address cannot be bound") from error

@@ -35,7 +35,9 @@ def _number(rendered: Rendered, name: str, port: str | int) -> int:
     if isinstance(port, int):
         return port
     pods = [pod for _, pod in rendered.pods() if component(pod) == name]
-    ports = {one["name"]: one["containerPort"] for pod in pods for box in containers(pod) for one in box.get("ports", [])}
+    ports = {
+        one["name"]: one["containerPort"] for pod in pods for box in containers(pod) for one in box.get("ports", [])
+    }
     return int(ports[port])
 
 
@@ -54,7 +56,9 @@ def _wanted(rendered: Rendered) -> set[Edge]:
     values = rendered.values
     base = values["deploy"]["port_base"]
     lanes = {name: row["port"] for name, row in values["lanes"].items() if row["enabled"]}
-    edges = {("gateway", name, base + offset) for name, offset in (lanes | {"fusion": values["fusion"]["port"]}).items()}
+    edges = {
+        ("gateway", name, base + offset) for name, offset in (lanes | {"fusion": values["fusion"]["port"]}).items()
+    }
     edges.add(("test", "gateway", values["envoy"]["ingress"]["port"]))
     if values["development"]["enabled"]:
         edges |= {
@@ -99,7 +103,9 @@ def test_provider_lanes_alone_reach_the_internet_and_no_private_address(name: st
         for peer, port in _rules(policy, "egress"):
             if "ipBlock" in peer and peer["ipBlock"]["cidr"] == "0.0.0.0/0":
                 outside.setdefault(component(policy), set()).add(port["port"])
-                assert {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"} <= set(peer["ipBlock"]["except"])
+                assert {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"} <= set(
+                    peer["ipBlock"]["except"]
+                )
     assert outside == dict.fromkeys(("web", "news", "markets"), {443, 80})
 
 

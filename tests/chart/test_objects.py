@@ -93,7 +93,9 @@ def test_the_monitor_finds_every_process() -> None:
     rendered = render("secured")
     (monitor,) = rendered.of("ServiceMonitor")
     wanted = monitor["spec"]["selector"]["matchLabels"].items()
-    chosen = {component(service) for service in rendered.of("Service") if wanted <= service["metadata"]["labels"].items()}
+    chosen = {
+        component(service) for service in rendered.of("Service") if wanted <= service["metadata"]["labels"].items()
+    }
     assert chosen == {"gateway", "fusion", *rendered.values["lanes"]}
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
     ports = {port["name"] for service in rendered.of("Service") for port in service["spec"]["ports"]}
@@ -109,7 +111,9 @@ def test_peers_are_called_where_they_listen(rendered: Rendered) -> None:
     if rendered.values["envoy"]["enabled"]:
         text = rendered.one("ConfigMap", "lanemesh-envoy")["data"]["envoy.yaml"]
         called = set(re.findall(r'address: "(lanemesh-[a-z]+)", port_value: (\d+)', text))
-        assert called >= {(f"lanemesh-{name}", str(addresses[f"lanemesh-{name}"]["grpc"])) for name in [*lanes, "fusion"]}
+        assert called >= {
+            (f"lanemesh-{name}", str(addresses[f"lanemesh-{name}"]["grpc"])) for name in [*lanes, "fusion"]
+        }
     else:
         gateway = rendered.one("Deployment", "lanemesh-gateway")["spec"]["template"]["spec"]["containers"][0]
         settings = {variable["name"]: variable["value"] for variable in gateway["env"]}

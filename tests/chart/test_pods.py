@@ -50,7 +50,9 @@ def test_secrets_come_by_reference_alone(rendered: Rendered) -> None:
     for name, pod in rendered.pods():
         for container in containers(pod):
             for variable in container.get("env", []):
-                assert not SECRET.search(variable["name"]) or "valueFrom" in variable or variable["value"].startswith("/")
+                assert (
+                    not SECRET.search(variable["name"]) or "valueFrom" in variable or variable["value"].startswith("/")
+                )
                 assert ("value" in variable) != ("valueFrom" in variable), name
 
 
@@ -81,7 +83,9 @@ def test_probes_ask_the_plain_listener_by_grpc(rendered: Rendered) -> None:
         if "LANEMESH_HEALTH_LISTEN" not in settings:
             continue
         port = int(settings["LANEMESH_HEALTH_LISTEN"].rpartition(":")[2])
-        assert process["startupProbe"]["grpc"] == process["livenessProbe"]["grpc"] == {"port": port, "service": "liveness"}
+        assert (
+            process["startupProbe"]["grpc"] == process["livenessProbe"]["grpc"] == {"port": port, "service": "liveness"}
+        )
         assert process["readinessProbe"]["grpc"] == {"port": port}, name
 
 

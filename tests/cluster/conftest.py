@@ -77,7 +77,9 @@ def release(cluster: Cluster) -> Iterator[Cluster]:
     for claim in cluster.kube.list("PersistentVolumeClaim", "v1", NAMESPACE):
         path = f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/{claim['metadata']['name']}"
         cluster.kube.call("DELETE", path)
-    eventually(lambda: None if cluster.kube.list("PersistentVolumeClaim", "v1", NAMESPACE) else True, "no claim is left")
+    eventually(
+        lambda: None if cluster.kube.list("PersistentVolumeClaim", "v1", NAMESPACE) else True, "no claim is left"
+    )
 
 
 def _served(kube: Kube, version: str) -> str | None:

@@ -56,7 +56,9 @@ def merged(values: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
     return result
 
 
-def values_of(base: int, folder: Path, endpoints: Mapping[str, Sequence[str]], more: Mapping[str, Any]) -> dict[str, Any]:
+def values_of(
+    base: int, folder: Path, endpoints: Mapping[str, Sequence[str]], more: Mapping[str, Any]
+) -> dict[str, Any]:
     """What a test tells the chart: where everything is, faster watching, and whatever it is about."""
     own = {
         "workers": 1,

@@ -80,7 +80,9 @@ class Lanes:
         """A figure of Envoy about the replicas of a lane."""
         _, _, raw = await http(self.door.metrics, "GET", "/stats/prometheus")
         start = f'envoy_cluster_{name}{{envoy_cluster_name="{lane}"}} '
-        return next((float(line.removeprefix(start)) for line in raw.decode().splitlines() if line.startswith(start)), 0)
+        return next(
+            (float(line.removeprefix(start)) for line in raw.decode().splitlines() if line.startswith(start)), 0
+        )
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

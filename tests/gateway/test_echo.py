@@ -77,7 +77,9 @@ async def test_only_the_processs_own_calls_are_thrown_back() -> None:
     ("listen", "host"), [("127.0.0.1:0", "127.0.0.1"), ("0.0.0.0:0", "127.0.0.1"), ("localhost:0", "localhost")]
 )
 async def test_a_server_knows_where_it_reaches_itself(listen: str, host: str) -> None:
-    server = Server(ServerSettings(listen=listen, grace_seconds=0.0, lame_duck_seconds=0.0), [], ready)
+    server = Server(
+        ServerSettings(listen=listen, grace_seconds=0.0, lame_duck_seconds=0.0, allow_plaintext=True), [], ready
+    )
     assert server.own_address() == ""
     port = await server.start()
     assert server.own_address() == f"{host}:{port}"
