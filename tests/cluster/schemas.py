@@ -1,4 +1,4 @@
-"""Schemas for kubeconform, made from what the real API server says of its kinds; what a kind does not have is refused."""
+"""Schemas for kubeconform from what the real API server says of its kinds; what a kind does not have is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chart on a real API server, by real helm: every kind accepted, every pod admitted, there and back without a trace."""
+"""The chart on a real API server, by real helm: every kind accepted, every pod admitted, there and back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _wanted(manifest: list[Object]) -> Counter[str]:
     count: Counter[str] = Counter()
     for thing in manifest:
         if thing["kind"] in ("Deployment", "StatefulSet"):
-            # Without a controller for it nothing scales here: one pod is what a Deployment without a number begins with.
+            # Nothing scales here: one pod is what a Deployment without a number begins with.
             replicas = 1 if thing["metadata"]["name"] in scaled else thing["spec"]["replicas"]
             count[thing["spec"]["selector"]["matchLabels"]["app.kubernetes.io/name"]] = replicas
     return count
