@@ -42,7 +42,7 @@ test-cluster: $(READY) ## Install the chart on a real API server (needs Go and e
 bench: $(READY) ## Measure the ratios against bare grpc.aio (a few minutes)
 	@$(BIN)/lanemesh bench
 
-eval: $(READY) ## Measure ranking, citations and disagreements on judged data (DATA=folder RANKINGS=folder)
+eval: $(READY) ## Measure ranking, citations and disagreements on judged data (DATA=folder)
 	@$(BIN)/python -m bench.fusion $(DATA) $(if $(RANKINGS),--rankings $(RANKINGS))
 
 lint: $(READY) ## Style, types, import rules, contract and generated code

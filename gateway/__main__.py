@@ -14,6 +14,7 @@ from gateway.http import Door, HttpSettings
 from gateway.identity import read_callers
 from gateway.service import Gateway
 from gateway.watch import Watch
+from services.model.settings import load_synthesis
 from services.runtime.clients import Peers, PeerSettings, default_listen
 from services.runtime.process import Environment, run
 from services.runtime.registry import Table
@@ -40,7 +41,9 @@ async def build(table: Table, environment: Environment) -> tuple[Server, Callabl
     settings = load(ServerSettings, default | dict(environment))
     peers = Peers.of_table(table, peer_settings)
     own, http = load(GatewaySettings, environment), load(HttpSettings, environment)
-    gateway = Gateway(table, peers, fusion=own.fusion, callers=read_callers(own.callers))
+    synthesis = load_synthesis(environment)
+    synthesis_ms = synthesis.most_ms if synthesis else 0.0
+    gateway = Gateway(table, peers, fusion=own.fusion, synthesis_ms=synthesis_ms, callers=read_callers(own.callers))
     service = Service("lanemesh.v1.SearchService", lambda server: add_SearchServiceServicer_to_server(gateway, server))
 
     async def check() -> None:

@@ -61,6 +61,7 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         peers: Peers,
         *,
         fusion: bool = True,
+        synthesis_ms: float = 0.0,
         callers: Callers = NOBODY_KNOWN,
         now: Now = lambda: datetime.now(UTC),
     ) -> None:
@@ -69,7 +70,7 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         self._peers = peers
         self._now = now
         self._fanout = Fanout(table, peers)
-        self._fusion = Fusion(table, peers, fusion)
+        self._fusion = Fusion(table, peers, fusion, synthesis_ms)
         self.gate = Gate(table.protection.limit)
         self.pressure = Pressure(table.protection.pressure, self.gate.busy)
         self._tail = Allowance(telemetry.settings().tail_per_second)

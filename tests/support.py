@@ -14,6 +14,7 @@ from lanemesh.v1.index_pb2 import DeleteRequest, RecordFailure, StatsResponse, U
 from lanemesh.v1.lane_pb2 import RetrieveRequest, RetrieveResponse
 from lanemesh.v1.search_pb2_grpc import SearchServiceStub, add_SearchServiceServicer_to_server
 
+from fusion_service.compose import Composer
 from fusion_service.service import Fusion
 from gateway.identity import Callers
 from gateway.service import NOBODY_KNOWN, Gateway
@@ -124,6 +125,8 @@ class Mesh:
     address: str
 
 
+# What a composer of the mesh may take.
+SYNTHESIS_MS = 2_000.0
 # An address of this machine where nothing listens: port 1 is reserved and never bound by the tests.
 NOBODY = "127.0.0.1:1"
 
@@ -135,6 +138,7 @@ async def mesh(
     fusion: bool | str = True,
     table: Table = TABLE,
     callers: Callers = NOBODY_KNOWN,
+    composer: Composer | None = None,
 ) -> AsyncIterator[Mesh]:
     """A gateway over these lanes; a lane or the fusion service may be given as an address instead."""
     table = table.only(set(lanes))
@@ -144,7 +148,7 @@ async def mesh(
             for name, lane in lanes.items()
         }
         if fusion is True:
-            servicer = Fusion(table)
+            servicer = Fusion(table, composer)
             service = Service(
                 "lanemesh.v1.FusionService", lambda server: add_FusionServiceServicer_to_server(servicer, server)
             )
@@ -153,7 +157,7 @@ async def mesh(
             addresses["fusion"] = fusion or NOBODY
         peers = Peers(addresses, max_reply_bytes=4 * 1024 * 1024)
         stack.push_async_callback(peers.close)
-        gateway = Gateway(table, peers, callers=callers)
+        gateway = Gateway(table, peers, synthesis_ms=SYNTHESIS_MS if composer else 0.0, callers=callers)
         service = Service(
             "lanemesh.v1.SearchService", lambda server: add_SearchServiceServicer_to_server(gateway, server)
         )

@@ -15,7 +15,7 @@
             xff_num_trusted_hops: {{ $ingress.trusted_hops }}
             skip_xff_append: false
             forward_client_cert_details: SANITIZE{{ if $envoy.tls.enabled }}_SET
-            set_current_client_cert_details: {subject: true, dns: true, uri: true}{{ end }}
+            set_current_client_cert_details: {dns: true, uri: true}{{ end }}
             server_name: lanemesh
             normalize_path: true
             merge_slashes: true

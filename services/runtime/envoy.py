@@ -23,7 +23,7 @@ NAME = "envoy"
 TEMPLATE = "templates/envoy.yaml"
 CONFIG = "envoy.yaml"
 HOST = "127.0.0.1"
-WORKERS = 2
+WORKERS = 1
 WORDS = 5
 # The kernel's limit on the path of a Unix socket.
 SOCKET_PATH = 107
