@@ -1,4 +1,4 @@
-"""Renders k8s/ from the chart: `python -m tools.manifests [FOLDER]`. One file per process or server, applied without helm."""
+"""Renders k8s/ from the chart, one file per process or server: `python -m tools.manifests [FOLDER]`."""
 
 from __future__ import annotations
 
