@@ -8,7 +8,7 @@ DATA ?= ../shared/data
 SAMPLE ?= How many times does PaymentAdapter retry a failed charge?
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test bench eval lint jaeger-build jaeger format protos lock clean
+.PHONY: help setup run demo test bench eval images test-images lint jaeger-build jaeger format protos lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,12 @@ test: $(READY) ## Run every test
 
 bench: $(READY) ## Measure the ratios against bare grpc.aio (a few minutes)
 	@$(BIN)/lanemesh bench
+
+images: $(READY) ## Build an image of every process (BASE=image, or BASE=local to make one; see docs/images.md)
+	@$(BIN)/python -m images.build $(if $(BASE),--base $(BASE)) $(if $(PREFIX),--prefix $(PREFIX)) $(PROCESSES)
+
+test-images: $(READY) ## Build the images, run the chart's pods from them, restart each under load (root, podman)
+	@LANEMESH_TEST_IMAGES=1 $(BIN)/python -m pytest tests/images -s
 
 eval: $(READY) ## Measure ranking, citations and disagreements on judged data (DATA=folder RANKINGS=folder)
 	@$(BIN)/python -m bench.fusion $(DATA) $(if $(RANKINGS),--rankings $(RANKINGS))
