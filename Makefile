@@ -8,7 +8,7 @@ DATA ?= ../shared/data
 SAMPLE ?= How many times does PaymentAdapter retry a failed charge?
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test bench eval images test-images lint jaeger-build jaeger format protos lock clean
+.PHONY: help setup run demo test test-cluster manifests bench images test-images eval lint test-trace jaeger-build jaeger format protos lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,11 @@ demo: $(READY) ## The same without staying
 test: $(READY) ## Run every test
 	@$(BIN)/python -m pytest
 
+test-cluster: $(READY) ## Install the chart on a real API server (needs Go and etcd; the first build takes half an hour)
+	@if command -v go >/dev/null && command -v etcd >/dev/null; then \
+		LANEMESH_TEST_CLUSTER=1 $(BIN)/python -m pytest tests/cluster; \
+	else echo "test-cluster skipped: it needs Go and etcd (Debian: golang, etcd-server)"; fi
+
 bench: $(READY) ## Measure the ratios against bare grpc.aio (a few minutes)
 	@$(BIN)/lanemesh bench
 
@@ -54,6 +59,12 @@ lint: $(READY) ## Style, types, import rules, contract and generated code
 	@$(BIN)/buf lint protos
 	@.ci/breaking
 	@.ci/generated
+	@.ci/rendered
+
+test-trace: $(READY) ## Read the traces of real queries back from the real Jaeger (builds it with Go, once)
+	@if $(BIN)/python -m tools.jaeger; then $(BIN)/python -m pytest tests/trace; \
+	elif ! command -v go >/dev/null; then echo "test-trace: SKIPPED, there is no Go to build Jaeger with"; \
+	else exit 1; fi
 
 jaeger-build: $(READY) ## Build Jaeger with Go, once for this user
 	@$(BIN)/python -m tools.jaeger
@@ -66,6 +77,9 @@ format: $(READY) ## Format the code
 
 protos: $(READY) ## Regenerate protos/gen from protos/lanemesh
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py
+
+manifests: $(READY) ## Render k8s/ from the chart
+	@$(BIN)/python -m tools.manifests
 
 lock: $(READY) ## Refresh requirements.lock from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \

@@ -14,6 +14,7 @@ import uvloop
 
 from client import ask, delete, evaluate, ingest, lanes, plan, refine, up
 from client.output import fail
+from client.tracing import traced
 from services.runtime.errors import InvalidRequest, LanemeshError
 
 Run = Callable[[argparse.Namespace], Awaitable[int]]
@@ -70,7 +71,7 @@ def _dispatch(given: list[str]) -> int:
 
 
 async def _awaited(run: Run, parsed: argparse.Namespace) -> int:
-    return await run(parsed)
+    return await traced(run(parsed))
 
 
 def _parser() -> Parser:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar, Unpack
@@ -19,6 +18,8 @@ from services.runtime import telemetry
 from services.runtime.clients import PORT_BASE, open_channel, wire_time_out
 from services.runtime.deadline import Deadline
 from services.runtime.errors import DETAILS_KEY, BadReply, DeadlinePassed, LanemeshError, Unavailable, from_status
+from services.runtime.spans import client_name
+from services.runtime.trace import parse
 
 DEFAULT_ADDRESS = f"127.0.0.1:{PORT_BASE}"
 # How long to wait for a gateway that applies its own deadline because the caller set none.
@@ -35,9 +36,8 @@ Response = TypeVar("Response")
 class Mesh:
     """A client of one gateway. A deadline is seconds or a Deadline; the deadline of a call being served also holds."""
 
-    def __init__(self, address: str | None = None, *, token: str | None = None, sample_rate: float = 0.01) -> None:
+    def __init__(self, address: str | None = None, *, token: str | None = None) -> None:
         self.address = address or os.environ.get("LANEMESH_GATEWAY") or DEFAULT_ADDRESS
-        self._sample_rate = sample_rate
         token = token or os.environ.get("LANEMESH_TOKEN")
         self._credentials = (("authorization", f"Bearer {token}"),) if token else ()
 
@@ -58,7 +58,7 @@ class Mesh:
         **options: Unpack[Options],
     ) -> SearchResponse:
         """Asks a question and waits for the whole answer."""
-        return await self._unary(self._stub.Search, _search(query, options), deadline, traceparent)
+        return await self._unary("Search", self._stub.Search, _search(query, options), deadline, traceparent)
 
     async def stream(
         self,
@@ -71,14 +71,15 @@ class Mesh:
         """Asks a question and yields what happens as it happens; the last event is the whole answer."""
         request = search_pb2.StreamSearchRequest(search=_search(query, options))
         limit = _earliest(deadline)
-        call = self._stub.StreamSearch(request, timeout=_sent(limit), metadata=self._metadata(traceparent))
-        guard = limit or Deadline.after(PATIENCE)
-        try:
-            # Each read is guarded by itself: a time-out must never strike in the caller's code between two events.
-            while (event := await self._read(call, guard)) is not None:
-                yield event
-        finally:
-            call.cancel()
+        with _calling("StreamSearch", traceparent) as calling:
+            call = self._stub.StreamSearch(request, timeout=_sent(limit), metadata=self._metadata(calling))
+            guard = limit or Deadline.after(PATIENCE)
+            try:
+                # Each read is guarded by itself: a time-out must never strike in the caller's code between two events.
+                while (event := await self._read(call, guard, calling)) is not None:
+                    yield event
+            finally:
+                call.cancel()
 
     async def plan(
         self,
@@ -90,7 +91,7 @@ class Mesh:
     ) -> search_pb2.PlanResponse:
         """Explains what a search would do; nothing runs."""
         request = search_pb2.PlanRequest(search=_search(query, options))
-        return await self._unary(self._stub.Plan, request, deadline, traceparent)
+        return await self._unary("Plan", self._stub.Plan, request, deadline, traceparent)
 
     async def refine(
         self,
@@ -103,67 +104,69 @@ class Mesh:
     ) -> search_pb2.RefineResponse:
         """Asks preflight for advice on a question."""
         request = refine_request(query, mode, **options) if isinstance(query, str) else query
-        return await self._unary(self._stub.Refine, request, deadline, traceparent)
+        return await self._unary("Refine", self._stub.Refine, request, deadline, traceparent)
 
     async def lanes(self, *, deadline: Limit = None, traceparent: str | None = None) -> search_pb2.ListLanesResponse:
         """Lists the configured lanes and how they are."""
-        return await self._unary(self._stub.ListLanes, search_pb2.ListLanesRequest(), deadline, traceparent)
+        return await self._unary(
+            "ListLanes", self._stub.ListLanes, search_pb2.ListLanesRequest(), deadline, traceparent
+        )
 
     async def ingest(
         self, records: Records, *, deadline: Limit = None, traceparent: str | None = None
     ) -> IngestResponse:
         """Stores records in one call; the gateway's flow control slows the sender down."""
         limit = _earliest(deadline)
-        call = self._stub.Ingest(timeout=_sent(limit), metadata=self._metadata(traceparent))
-        try:
-            with self._translated():
-                async with asyncio.timeout(limit.require() if limit else None):
-                    complete = await _send(call, records)
-                    reply = _whole(await call)
-            if not complete:
-                raise BadReply("the gateway ended the call before it had read every record")
-            return reply
-        finally:
-            call.cancel()
+        with _calling("Ingest", traceparent) as calling:
+            call = self._stub.Ingest(timeout=_sent(limit), metadata=self._metadata(calling))
+            try:
+                with self._translated(calling):
+                    async with asyncio.timeout(limit.require() if limit else None):
+                        complete = await _send(call, records)
+                        reply = _whole(await call)
+                if not complete:
+                    raise BadReply("the gateway ended the call before it had read every record")
+                return reply
+            finally:
+                call.cancel()
 
     async def _unary(
         self,
+        name: str,
         method: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
         request: Request,
         deadline: Limit,
         traceparent: str | None,
     ) -> Response:
         limit = _earliest(deadline)
-        metadata = self._metadata(traceparent)
-        with self._translated():
+        with _calling(name, traceparent) as calling, self._translated(calling):
             async with asyncio.timeout(limit.require() if limit else PATIENCE):
-                return _whole(await method(request, timeout=_sent(limit), metadata=metadata))
+                return _whole(await method(request, timeout=_sent(limit), metadata=self._metadata(calling)))
 
     async def _read(
         self,
         call: grpc.aio.UnaryStreamCall[search_pb2.StreamSearchRequest, StreamSearchResponse],
         guard: Deadline,
+        calling: telemetry.Calling,
     ) -> StreamSearchResponse | None:
         """The next event, None after the last."""
-        with self._translated():
+        with self._translated(calling):
             async with asyncio.timeout(guard.remaining()):
                 event: Any = await call.read()
         return None if event is grpc.aio.EOF else _whole(event)
 
-    def _metadata(self, traceparent: str | None) -> tuple[tuple[str, str], ...]:
-        """Who asks, and the trace to continue: the one given, else that of the call being served, else a new one."""
-        given = telemetry.parse(traceparent) if traceparent else telemetry.current()
-        trace = given or telemetry.fresh(random.random() < self._sample_rate)  # noqa: S311
-        return ((telemetry.TRACEPARENT, trace.header()), *self._credentials)
+    def _metadata(self, calling: telemetry.Calling) -> tuple[tuple[str, str], ...]:
+        """The trace, and who asks."""
+        return (*calling.metadata, *self._credentials)
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self, calling: telemetry.Calling) -> Iterator[None]:
         try:
             yield
         except grpc.aio.AioRpcError as error:
-            raise self._translate(error) from None
+            raise _traced(self._translate(error), calling) from None
         except TimeoutError:
-            raise DeadlinePassed("the gateway did not answer before the deadline") from None
+            raise _traced(DeadlinePassed("the gateway did not answer before the deadline"), calling) from None
 
     def _translate(self, error: grpc.aio.AioRpcError) -> LanemeshError:
         # The gateway explains what it refuses; a status without an explanation comes from the connection.
@@ -171,6 +174,17 @@ class Mesh:
         if error.code() is grpc.StatusCode.UNAVAILABLE and not explained:
             return Unavailable(f"no gateway answers at {self.address}; start one with `lanemesh up`")
         return from_status(error)
+
+
+def _calling(method: str, traceparent: str | None) -> telemetry.Calling:
+    """The call and its trace: the one given is continued, else that of the call being served, else a new one begins."""
+    return telemetry.Calling(client_name(method), parse(traceparent) if traceparent else None)
+
+
+def _traced(error: LanemeshError, calling: telemetry.Calling) -> LanemeshError:
+    """The error, which knows the trace that tells more of it."""
+    error.trace_id = calling.trace_id
+    return error
 
 
 def _search(query: SearchRequest | str, options: Options) -> SearchRequest:

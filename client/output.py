@@ -8,11 +8,23 @@ from collections.abc import Mapping
 from google.protobuf.message import Message
 from rich.console import Console
 
+from client import tracing
 from client.text import one_line
-from services.runtime.errors import STATUS, DeadlinePassed, InvalidRequest, LanemeshError, Unavailable
+from services.runtime.errors import (
+    STATUS,
+    BadReply,
+    DeadlinePassed,
+    InvalidRequest,
+    LanemeshError,
+    Overloaded,
+    Refused,
+    Unavailable,
+)
 from services.runtime.jsonform import to_json, to_line
 
 PIPED_WIDTH = 100
+# What a person cannot explain from the message alone.
+_TRACED = (LanemeshError, DeadlinePassed, Overloaded, BadReply, Refused)
 EXIT_CODES: Mapping[type[LanemeshError], int] = {InvalidRequest: 2, Unavailable: 3, DeadlinePassed: 4}
 
 
@@ -37,7 +49,8 @@ def fail(error: LanemeshError, as_json: bool) -> int:
     if as_json:
         print(to_line({"error": _parts(error)}), file=sys.stderr, flush=True)
     else:
-        note(f"lanemesh: {error.message}")
+        trace = f" (trace {tracing.where(error.trace_id)})" if error.trace_id and type(error) in _TRACED else ""
+        note(f"lanemesh: {error.message}{trace}")
     return EXIT_CODES.get(type(error), 1)
 
 
@@ -45,4 +58,5 @@ def _parts(error: LanemeshError) -> dict[str, str]:
     field, message = "", error.message
     if isinstance(error, InvalidRequest):
         field, message = error.field, error.description
-    return {"code": STATUS[type(error)].name, "reason": error.reason, "field": field, "message": message}
+    parts = {"code": STATUS[type(error)].name, "reason": error.reason, "field": field, "message": message}
+    return parts | ({"trace_id": error.trace_id} if error.trace_id else {})

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from client import waterfall
+from client import tracing, waterfall
 from client.text import clean, day, one_line
 from services.runtime.jsonform import name_of
 
@@ -122,4 +122,6 @@ def _missing(console: Console, reply: search_pb2.SearchResponse) -> None:
 def _footer(console: Console, reply: search_pb2.SearchResponse) -> None:
     level = name_of(search_pb2.Degradation.DESCRIPTOR, reply.degradation)
     console.print()
-    console.print(Text(f"degradation {level} · {reply.elapsed_ms:.0f} ms · trace {one_line(reply.trace_id)}", "dim"))
+    trace = one_line(tracing.where(reply.trace_id))
+    # An address must stay whole to be followed.
+    console.print(Text(f"degradation {level} · {reply.elapsed_ms:.0f} ms · trace {trace}", "dim"), soft_wrap=True)

@@ -16,7 +16,7 @@ from rich.text import Text
 from client import ingest, options, page, reading
 from client.mesh import DEFAULT_ADDRESS, Mesh
 from client.output import fail, new_console
-from services.runtime import dev, jaeger
+from services.runtime import dev, envoy, jaeger
 from services.runtime.errors import InvalidRequest, LanemeshError, StartupError
 from services.runtime.registry import Table, load_table
 from services.runtime.settings import load
@@ -40,6 +40,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="answer for the outside providers with a simulator; its results are marked (checkout only)",
     )
     parser.add_argument("--jaeger", action="store_true", help="start Jaeger beside it and send every trace there")
+    parser.add_argument("--envoy", action="store_true", help="put Envoy before the gateway and between it and the lanes")
     parser.add_argument("--demo", action="store_true", help="ingest the demo corpus after the start")
     parser.add_argument("--ask", metavar="QUERY", help="ask this after the start")
     parser.add_argument("--once", action="store_true", help="stop after that instead of serving")
@@ -61,6 +62,8 @@ async def run(arguments: argparse.Namespace) -> int:
             if arguments.jaeger:
                 beside.append(_jaeger(settings, environment))
             stages = dev.stages(table, settings, environment)
+            if arguments.envoy:
+                stages = _envoy(stages, table, settings)
             # What stands beside the mesh stops last: it hears the others to their end.
             supervisor = Supervisor([*stages, beside], settings.home / "logs", lambda line: console.print(Text(line)))
             session = _Session(console, supervisor, arguments)
@@ -88,6 +91,14 @@ def _jaeger(settings: dev.DevSettings, environment: dict[str, str]) -> Program:
     return jaeger.program(ports, environment)
 
 
+def _envoy(stages: list[list[Program]], table: Table, settings: dev.DevSettings) -> list[list[Program]]:
+    """The mesh with Envoy at the gateway's port, and the gateway behind it."""
+    ports = envoy.Ports.beside(settings.port_base)
+    if ports.metrics > HIGHEST_PORT:
+        raise InvalidRequest("port_base", f"{settings.port_base} leaves no ports for Envoy")
+    return envoy.between(stages, table, ports, settings.home, settings.config)
+
+
 class _Session:
     """What happens once the mesh is up; `code` is the exit code it leads to."""
 
@@ -95,7 +106,9 @@ class _Session:
         self.code = 0
         self._console = console
         self._children = supervisor.children
-        self._address = self._children["gateway"].program.address
+        # Callers come in through Envoy where it stands before the gateway.
+        self._door = envoy.NAME if envoy.NAME in self._children else "gateway"
+        self._address = self._children[self._door].program.address
         self._arguments = arguments
 
     async def __call__(self) -> bool:
@@ -118,12 +131,15 @@ class _Session:
     def _greet(self) -> None:
         where = "" if self._address == DEFAULT_ADDRESS else f"LANEMESH_GATEWAY={self._address} "
         lines = [
-            f"\nThe mesh is up: {len(self._children)} processes, gateway at {self._address}.",
+            f"\nThe mesh is up: {len(self._children)} processes, {self._door} at {self._address}.",
             f'  ask     {where}lanemesh ask "How does OrderService connect to PaymentGateway?"',
             f"  ingest  {where}lanemesh ingest PATH",
             f"  lanes   {where}lanemesh lanes",
             f"  logs    {self._children['gateway'].log.parent}",
         ]
+        if self._door == envoy.NAME:
+            lines.append(f"  JSON    curl -s {self._address}/v1/search -H 'Content-Type: application/json' -d '{{\"query\": …}}'")
+            lines.append("  Envoy   stands at the gateway's port and passes on what comes; the gateway has moved behind it")
         if jaeger.NAME in self._children:
             lines.append(f"  traces  LANEMESH_JAEGER_URL=http://{self._children[jaeger.NAME].program.address}")
         for line in lines:

@@ -32,6 +32,7 @@ from fusion_service.passages import Source, evidence_source, index
 from fusion_service.question import NO_ANSWER, NO_EVIDENCE, Question, ask
 from fusion_service.resolve import resolve
 from fusion_service.synthesise import short_list, synthesise
+from services.runtime import spans, telemetry
 from services.runtime.deadline import Clock
 from services.runtime.errors import InvalidRequest
 from services.runtime.registry import FusionRow, Table
@@ -50,7 +51,9 @@ def fuse(request: FuseRequest, table: Table, clock: Clock = time.time) -> FuseRe
     response = FuseResponse()
     question = ask(request.query, request.entities)
     arrange(request, question, table, clock, response)
+    arranged = time.perf_counter()
     answer(request, question, table, response)
+    response.report.synthesis_ms = (time.perf_counter() - arranged) * 1000
     return response
 
 
@@ -58,14 +61,16 @@ def arrange(request: FuseRequest, question: Question, table: Table, clock: Clock
     """Fills in the results and the figures of their ranking."""
     row = table.fusion
     lanes = _in_table_order(request.lanes, table)
-    found = {document.id: document for document in distinct(lanes)}
-    coverage = Coverage(question)
-    weights = weigh(lanes, found.values(), coverage, request.query_types, row)
-    relevant = rank.relevance(found.values(), weights, row.rrf_k)
-    kept = merge([found[identity] for identity in relevant])
-    policy = Policy(row, float(request.now.seconds) if request.HasField("now") else clock(), coverage)
-    for place in rank.rank(kept, relevant, policy, request.max_results or table.limits.default_results):
-        rank.write(place, weights, row.rrf_k, policy, response.results.add())
+    with telemetry.span(spans.IDENTITY):
+        found = {document.id: document for document in distinct(lanes)}
+    with telemetry.span(spans.RANK):
+        coverage = Coverage(question)
+        weights = weigh(lanes, found.values(), coverage, request.query_types, row)
+        relevant = rank.relevance(found.values(), weights, row.rrf_k)
+        kept = merge([found[identity] for identity in relevant])
+        policy = Policy(row, float(request.now.seconds) if request.HasField("now") else clock(), coverage)
+        for place in rank.rank(kept, relevant, policy, request.max_results or table.limits.default_results):
+            rank.write(place, weights, row.rrf_k, policy, response.results.add())
     _report(lanes, found.values(), len(kept), response)
     response.report.config_hash = config_hash(row)
 
@@ -76,16 +81,19 @@ def answer(request: FuseRequest, question: Question, table: Table, response: Fus
     if not response.results:
         response.missing.append(NO_EVIDENCE)
         return
-    passages = index(_admitted(response, table.limits.results_into_synthesis), question.needles())
-    candidates = short_list(question, passages)
-    chosen = synthesise(candidates, request.max_answer_tokens or DEFAULT_ANSWER_TOKENS)
+    with telemetry.span(spans.SYNTHESISE):
+        passages = index(_admitted(response, table.limits.results_into_synthesis), question.needles())
+        candidates = short_list(question, passages)
+        chosen = synthesise(candidates, request.max_answer_tokens or DEFAULT_ANSWER_TOKENS)
     bibliography = Bibliography()
-    for passage in chosen:
-        sentence = response.sentences.add(text=readable(passage.text), group=passage.source.group)
-        cite.write(cite.quotation(passage, passages), bibliography, sentence)
-    for conflict in disagree.find([candidate.passage for candidate in candidates]):
-        disagree.write(conflict, chosen, bibliography, response.disagreements.add())
-    _settle(request.resolution, response)
+    with telemetry.span(spans.CITE):
+        for passage in chosen:
+            sentence = response.sentences.add(text=readable(passage.text), group=passage.source.group)
+            cite.write(cite.quotation(passage, passages), bibliography, sentence)
+    with telemetry.span(spans.DISAGREE):
+        for conflict in disagree.find([candidate.passage for candidate in candidates]):
+            disagree.write(conflict, chosen, bibliography, response.disagreements.add())
+        _settle(request.resolution, response)
     response.bibliography.extend(bibliography.entries())
     response.answer = answer_text(response.sentences, request.marker_style)
     if not response.sentences:

@@ -19,6 +19,7 @@ from lanemesh.v1.fusion_pb2 import (
 
 from fusion_service.align import align
 from fusion_service.fuse import fuse
+from fusion_service.observe import observe
 from fusion_service.verify import verify
 from services.runtime import deadline
 from services.runtime.boundary import Context, call_deadline, guarded
@@ -42,6 +43,7 @@ class Fusion(fusion_pb2_grpc.FusionServiceServicer):
         started = time.perf_counter()
         response = fuse(request, self._table)
         response.report.elapsed_ms = (time.perf_counter() - started) * 1000
+        observe(response)
         return response
 
     @guarded

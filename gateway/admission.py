@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from gateway.limit import Limit
+from gateway.shedding import Shedding
 from services.runtime.deadline import Clock, Deadline
 from services.runtime.errors import Overloaded
 from services.runtime.protection import LimitRow
@@ -27,6 +28,7 @@ class Gate:
         self.in_flight = 0
         self._row = row
         self._clock = clock
+        self._shedding = Shedding(clock)
         self._held = 0.0
         self._waiting: deque[asyncio.Future[bool]] = deque()
 
@@ -43,7 +45,7 @@ class Gate:
         left, waited = deadline.remaining(), self.delayed()
         longest = min(self._row.wait_ms / 1000, self._row.wait_share * (left + waited)) - waited
         if longest < 0.0:
-            raise self._refusal(waited)
+            raise self._refusal("delay", waited)
         if self.in_flight >= self.limit.size or self._waiting:
             await self._turn(left, longest)
         self.in_flight += 1
@@ -59,7 +61,7 @@ class Gate:
     async def _turn(self, left: float, longest: float) -> None:
         expected = self._held * (len(self._waiting) + 1) / self.limit.size
         if len(self._waiting) >= self._row.queue or expected > longest or expected + self._held > left:
-            raise self._refusal(expected)
+            raise self._refusal("queue", expected)
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[bool] = loop.create_future()
         self._waiting.append(turn)
@@ -72,7 +74,7 @@ class Gate:
         finally:
             timer.cancel()
         if not came:
-            raise self._refusal(expected)
+            raise self._refusal("wait", expected)
         # The place was taken for this request when it was called; `enter` counts it.
         self.in_flight -= 1
 
@@ -96,7 +98,8 @@ class Gate:
             self.in_flight -= 1
             self._call_next()
 
-    def _refusal(self, expected: float) -> Overloaded:
+    def _refusal(self, why: str, expected: float) -> Overloaded:
+        self._shedding.count(why)
         message = f"the gateway is full: {self.in_flight} requests at work, {len(self._waiting)} waiting"
         return Overloaded(message, retry_after=max(expected, self._held))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 
 from lanemesh.v1 import search_pb2
 from lanemesh.v1.lane_pb2 import LANE_STATUS_ERROR, LANE_STATUS_TIMEOUT, LaneStatus
@@ -26,9 +27,16 @@ def failed(status: LaneStatus.ValueType, reason: str) -> bool:
 class Breaker:
     """The breaker of one lane. Every ticket that `admit` gives out is handed back to `record` or to `forget`."""
 
-    def __init__(self, row: BreakerRow, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self,
+        row: BreakerRow,
+        clock: Clock = time.monotonic,
+        turned: Callable[[BreakerState.ValueType], None] = lambda _state: None,
+    ) -> None:
         self._row = row
         self._clock = clock
+        # Told of each change of state.
+        self._turned = turned
         self._calls: deque[tuple[float, bool]] = deque(maxlen=row.calls)
         self._state: BreakerState.ValueType = BREAKER_STATE_CLOSED
         # Counts the changes of state: what a call of an earlier state brings is no news of this one.
@@ -100,3 +108,4 @@ class Breaker:
     def _turn(self, state: BreakerState.ValueType) -> None:
         self._state = state
         self._era += 1
+        self._turned(state)

@@ -17,7 +17,7 @@ import grpc
 
 from services.runtime.clients import open_channel
 from services.runtime.deadline import Clock
-from services.runtime.telemetry import Handler
+from services.runtime.served import Handler
 
 SEARCH = "/lanemesh.v1.SearchService/Search"
 KEY = "lanemesh-echo"

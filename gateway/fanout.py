@@ -30,6 +30,8 @@ class LaneCall:
     fallback_for: str = ""
     # The projects the graph limits it to; the request's own are part of the question.
     scope: Sequence[str] = ()
+    # What became of it, once that is known; None also where nobody asked, because its answer was not needed any more.
+    told: Outcome | None = None
 
     @property
     def until(self) -> float:
@@ -47,7 +49,7 @@ class LaneCall:
         except Exception as error:  # noqa: BLE001  a lane's failure is a value
             reply, status, reason, message = None, *failure(error)
         self.flight.record(status, reason)
-        return Outcome(
+        self.told = Outcome(
             lane=self.row.name,
             status=status,
             reason=reason,
@@ -63,6 +65,7 @@ class LaneCall:
             breaker=self.flight.breaker,
             hedged=self.flight.hedged,
         )
+        return self.told
 
 
 class Fanout:

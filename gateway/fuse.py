@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,10 +43,26 @@ class Fused:
 class Fusing:
     """A fusion under way, or known not to take place."""
 
-    def __init__(self, found: Sequence[Outcome], limit: int, flight: Flight[SearchResponse] | None) -> None:
+    def __init__(
+        self,
+        found: Sequence[Outcome],
+        limit: int,
+        flight: Flight[SearchResponse] | None,
+        granted_ms: float,
+        span_id: str,
+    ) -> None:
+        self.started = time.monotonic()
+        self.granted_ms = granted_ms
+        # The identity that its span is to have; empty: no matter.
+        self.span_id = span_id
         self._found = found
         self._limit = limit
         self._flight = flight
+
+    @property
+    def ended(self) -> float:
+        """When the fusion service had answered or failed, on the monotonic clock; 0 when it was not asked."""
+        return self._flight.ended if self._flight is not None else 0.0
 
     async def fused(self) -> Fused:
         """What comes of it; without fusion the lanes' own order stands, flagged."""
@@ -88,11 +105,12 @@ class Fusion:
     ) -> Fusing:
         """Starts to fuse what the lanes found."""
         found = [outcome for outcome in outcomes if outcome.reply is not None and outcome.reply.evidence]
-        flight = None
-        if found and self._enabled:
-            until = Deadline.after(self._limit(planned, deadline) / 1000)
-            flight = Flight(self._fuse, _question(request, planned, found), until, telemetry.leg("fuse"))
-        return Fusing(found, planned.message.max_results, flight)
+        if not found or not self._enabled:
+            return Fusing(found, planned.message.max_results, None, 0.0, "")
+        granted_ms, leg = self._limit(planned, deadline), telemetry.leg()
+        until = Deadline.after(granted_ms / 1000)
+        flight = Flight(self._fuse, _question(request, planned, found), until, leg.metadata if leg else None)
+        return Fusing(found, planned.message.max_results, flight, granted_ms, leg.span_id if leg else "")
 
     def _limit(self, planned: Planned, deadline: Deadline) -> float:
         """Fusion's part of the reserve, or what is left of all if that is less."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -18,6 +19,7 @@ from lanemesh.v1.lane_pb2 import (
     RetrieveResponse,
 )
 
+from gateway import metrics
 from gateway.breaker import Breaker
 from gateway.hedge import Hedge, HedgedFlight
 from services.runtime import modes, telemetry
@@ -26,6 +28,7 @@ from services.runtime.deadline import Deadline
 from services.runtime.errors import DeadlinePassed, Unavailable
 from services.runtime.protection import Protection
 from services.runtime.registry import LaneRow
+from services.runtime.trace import Metadata
 
 RETRIEVE = "/lanemesh.v1.LaneService/Retrieve"
 
@@ -54,7 +57,7 @@ class Guard:
         self._row = row
         self._peers = peers
         self._protection = protection
-        self._breaker = Breaker(protection.breaker)
+        self._breaker = Breaker(protection.breaker, turned=partial(metrics.breaker_turned, row.name))
         self._hedge = Hedge(protection.hedge)
         self._replicas = peers.replicas(row.name, protection.hedge.resolve_ms / 1000)
         self._methods: WeakKeyDictionary[grpc.aio.Channel, Method] = WeakKeyDictionary()
@@ -65,16 +68,16 @@ class Guard:
         shown = self._breaker.message(time.time())
         if ticket is None:
             return GuardedCall(_Barred(self._row.name, self._breaker), 0.0, shown)
-        flight = self._flight(question, granted_ms)
+        leg = telemetry.leg()
+        flight = self._flight(question, granted_ms, leg.metadata if leg else None)
         fair = granted_ms >= self._protection.breaker.timeout_share * self._row.budget_ms[modes.name_of(question.mode)]
-        return GuardedCall(flight, granted_ms, shown, _Ticket(self._breaker, ticket, fair))
+        return GuardedCall(flight, granted_ms, shown, _Ticket(self._breaker, ticket, fair), leg.span_id if leg else "")
 
-    def _flight(self, question: RetrieveRequest, granted_ms: float) -> Underway:
+    def _flight(self, question: RetrieveRequest, granted_ms: float, metadata: Metadata | None) -> Underway:
         deadline = Deadline.after(granted_ms / 1000)
 
         def send(channel: grpc.aio.Channel) -> Flight[bytes]:
-            leg = telemetry.leg(f"lane {self._row.name}", lane=self._row.name, budget_ms=granted_ms)
-            return Flight(self._method(channel), question, deadline, leg)
+            return Flight(self._method(channel), question, deadline, metadata)
 
         if self._row.paid or len(self._replicas) == 1:
             return send(self._peers.channel(self._row.name))
@@ -99,6 +102,7 @@ class GuardedCall:
         granted_ms: float,
         breaker: search_pb2.Breaker | None,
         ticket: _Ticket | None = None,
+        span_id: str = "",
     ) -> None:
         self._flight = flight
         self._ticket = ticket
@@ -106,6 +110,8 @@ class GuardedCall:
         self.granted_ms = granted_ms
         # The breaker as this call met it; None: closed.
         self.breaker = breaker
+        # The identity that its span is to have, because the lane knows it as the one above; empty: no matter.
+        self.span_id = span_id
 
     @property
     def ended(self) -> float:
@@ -115,7 +121,12 @@ class GuardedCall:
     @property
     def hedged(self) -> bool:
         """Whether a backup call was sent."""
-        return isinstance(self._flight, HedgedFlight) and self._flight.hedged
+        return self.hedge is not None
+
+    @property
+    def hedge(self) -> HedgedFlight[bytes] | None:
+        """The two calls that it became; None when there was no backup."""
+        return self._flight if isinstance(self._flight, HedgedFlight) and self._flight.hedged else None
 
     async def reply(self) -> bytes:
         """The reply as it came, or what went wrong as one of our errors."""

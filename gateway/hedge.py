@@ -59,6 +59,9 @@ class HedgedFlight(Generic[Response]):
     def __init__(self, replicas: Replicas, send: Send[Response], hedge: Hedge, usable: Usable[Response]) -> None:
         self.ended = 0.0
         self.hedged = False
+        # When the backup was sent, on the monotonic clock, and who answered first with something usable: first, backup.
+        self.forked = 0.0
+        self.winner = "none"
         self._replicas = replicas
         self._send = send
         self._hedge = hedge
@@ -123,6 +126,7 @@ class HedgedFlight(Generic[Response]):
         if self._backup is None and other is not None and self._hedge.take():
             self._backup = self._send(other)
             self.hedged = True
+            self.forked = time.monotonic()
             self._forked.set_result(None)
 
     async def _race(self, tasks: Sequence[asyncio.Task[Response]]) -> Response:
@@ -133,6 +137,7 @@ class HedgedFlight(Generic[Response]):
                 if task in done and flight and task.exception() is None and self._usable(task.result()):
                     self.ended = flight.ended
                     self._hedge.took(self.ended - self._started)
+                    self.winner = "first" if flight is self._first else "backup"
                     return task.result()
         self.ended = self._first.ended
         return tasks[0].result()

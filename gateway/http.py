@@ -20,7 +20,8 @@ from lanemesh.v1.search_pb2 import (
     StreamSearchRequest,
     StreamSearchResponse,
 )
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import REGISTRY
+from prometheus_client.exposition import choose_encoder
 
 from gateway.httpcall import HTTP_STATUS, Aborted, HttpContext, aborted, error_of, headers_of
 from gateway.service import Gateway
@@ -37,8 +38,8 @@ from services.runtime.errors import (
 )
 from services.runtime.jsonform import to_json
 from services.runtime.jsonparse import BODY, from_json
+from services.runtime.served import Method, Served
 from services.runtime.settings import setting
-from services.runtime.telemetry import Method, Served
 
 log = logging.getLogger(__name__)
 
@@ -124,8 +125,10 @@ class Door:
         ready = await self._ready()
         return web.json_response({"status": "ok" if ready else "not ready"}, status=200 if ready else 503)
 
-    async def _metrics(self, _request: web.Request) -> web.Response:
-        return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    async def _metrics(self, request: web.Request) -> web.Response:
+        # A scraper that reads OpenMetrics gets exemplars.
+        encode, kind = choose_encoder(request.headers.get("Accept", ""))
+        return web.Response(body=encode(REGISTRY), headers={"Content-Type": kind})
 
     async def _read(self, request: web.Request, message: Asked) -> Asked:
         # A page of another site may send text without asking; JSON it may not.

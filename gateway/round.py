@@ -31,6 +31,8 @@ class Round:
         self.deadline = deadline
         self.origin = origin
         self._ended: asyncio.Queue[LaneCall] = asyncio.Queue()
+        # Every call made, and those that have not ended.
+        self.calls: list[LaneCall] = []
         self._under_way: list[LaneCall] = []
         self._asked: set[str] = set()
         self._outcomes: list[Outcome] = []
@@ -67,7 +69,8 @@ class Round:
             self._under_way.clear()
             return await call.outcome(self.origin)
         self.close()
-        return _not_waited_for(call, self.origin)
+        call.told = _not_waited_for(call, self.origin)
+        return call.told
 
     def close(self) -> None:
         """Gives up what is under way."""
@@ -153,6 +156,7 @@ class Round:
     def _begin(self, row: LaneRow, question: RetrieveRequest, granted: float, **what: object) -> None:
         self._asked.add(row.name)
         call = self._fanout.begin(row, question, granted, self._ended.put_nowait, **what)  # type: ignore[arg-type]
+        self.calls.append(call)
         self._under_way.append(call)
 
     def _question(self, row: LaneRow) -> RetrieveRequest:

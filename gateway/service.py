@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, closing
 from datetime import UTC, datetime
 
@@ -25,15 +25,17 @@ from lanemesh.v1.search_pb2 import (
     StreamSearchResponse,
 )
 
-from gateway import directory, ledger, plan, provisional, validate
+from gateway import directory, ledger, metrics, plan, provisional, validate
 from gateway.admission import Gate
 from gateway.fanout import Fanout
 from gateway.fuse import Fusion
 from gateway.identity import Callers
 from gateway.ingest import Ingestion
+from gateway.observe import Allowance, Observed
 from gateway.outcome import Outcome
 from gateway.plan import Planned
 from gateway.pressure import Pressure
+from gateway.query import Query
 from gateway.round import Round, in_table_order
 from gateway.route import PREFLIGHT
 from services.runtime import modes, telemetry
@@ -70,43 +72,48 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         self._fusion = Fusion(table, peers, fusion)
         self.gate = Gate(table.protection.limit)
         self.pressure = Pressure(table.protection.pressure, self.gate.busy)
+        self._tail = Allowance(telemetry.settings().tail_per_second)
+        metrics.GATE_IN_FLIGHT.follow(lambda: self.gate.in_flight)
+        metrics.GATE_LIMIT.follow(lambda: self.gate.limit.size)
+        metrics.PRESSURE.follow(self.pressure)
 
     @guarded
     async def Search(self, request: SearchRequest, context: Context) -> SearchResponse:
         """One answer."""
-        origin = time.monotonic()
-        async with self.gate.visit(self._deadline(request, context)) as visit:
-            deadline, planned = self._prepare(request, context)
-            asked = time.monotonic()
-            with closing(self._round(request, planned, deadline, origin)) as asking:
-                outcomes = [outcome async for outcome in asking.outcomes()]
-                reply = await self._finish(asking, outcomes, asked)
-            visit.own = ledger.own_seconds(reply)
-            self.pressure.spend(ledger.budget_shares(reply.ledger))
-            return reply
+        with self._observed(request) as query:
+            async with self.gate.visit(self._deadline(request, context)) as visit:
+                with closing(self._begin(query, context)) as asking:
+                    outcomes = [outcome async for outcome in asking.outcomes()]
+                    reply = await self._finish(query, asking, outcomes)
+                visit.own = ledger.own_seconds(reply)
+                self.pressure.spend(ledger.budget_shares(reply.ledger))
+                return reply
 
     async def StreamSearch(self, request: StreamSearchRequest, context: Context) -> AsyncIterator[StreamSearchResponse]:
         """The plan, each lane as it ends, the answer."""
         try:
-            async with self.gate.visit(self._deadline(request.search, context)):
-                async for event in self._events(request.search, context):
-                    yield event
+            with self._observed(request.search) as query:
+                async with (
+                    self.gate.visit(self._deadline(request.search, context)),
+                    aclosing(self._events(query, context)) as events,
+                ):
+                    async for event in events:
+                        yield event
         except Exception as error:  # noqa: BLE001  the boundary of a stream
             await fail(context, error)
 
-    async def _events(self, request: SearchRequest, context: Context) -> AsyncIterator[StreamSearchResponse]:
-        origin = time.monotonic()
-        deadline, planned = self._prepare(request, context)
-        yield StreamSearchResponse(plan=planned.message)
-        asked = time.monotonic()
+    async def _events(self, query: Query, context: Context) -> AsyncGenerator[StreamSearchResponse, None]:
         outcomes: list[Outcome] = []
-        with closing(self._round(request, planned, deadline, origin)) as asking:
+        with closing(self._begin(query, context)) as asking:
+            planned = asking.planned
+            yield StreamSearchResponse(plan=planned.message)
+            query.asked = time.monotonic()
             async with aclosing(asking.outcomes()) as ending:
                 async for outcome in ending:
                     outcomes.append(outcome)
                     yield StreamSearchResponse(lane=self._lane_ended(planned, outcomes, asking.waiting()))
             late = asking.waiting()
-            final = await self._finish(asking, outcomes, asked)
+            final = await self._finish(query, asking, outcomes)
         for row in final.ledger:
             if row.lane in late:
                 yield StreamSearchResponse(lane=LaneEnded(row=row))
@@ -121,15 +128,15 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
     @guarded
     async def Refine(self, request: RefineRequest, context: Context) -> RefineResponse:
         """Preflight alone: a search of that one lane, without fusion."""
-        origin = time.monotonic()
         search = SearchRequest(query=request.query, mode=request.mode, include_lanes=[PREFLIGHT])
         if request.HasField("constraints"):
             search.constraints.CopyFrom(request.constraints)
         if not self._table.lanes[PREFLIGHT].enabled:
             raise NotImplementedHere("the preflight lane is not part of this mesh")
-        async with self.gate.visit(self._deadline(search, context)):
-            deadline, planned = self._prepare(search, context)
-            (outcome,) = [each async for each in self._round(search, planned, deadline, origin).outcomes()]
+        with self._observed(search) as query:
+            async with self.gate.visit(self._deadline(search, context)):
+                with closing(self._begin(query, context)) as asking:
+                    (outcome,) = [each async for each in asking.outcomes()]
         if outcome.reply is None:
             raise Refused(f"preflight did not answer: {outcome.message}", reason=outcome.reason)
         return RefineResponse(preflight=outcome.reply.preflight)
@@ -162,11 +169,11 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
             raise DeadlinePassed(f"no lane can answer in the {left_ms:.0f} ms left")
         return deadline, planned
 
-    async def _finish(self, asking: Round, outcomes: Sequence[Outcome], asked: float) -> SearchResponse:
-        planned, origin = asking.planned, asking.origin
+    async def _finish(self, query: Query, asking: Round, outcomes: Sequence[Outcome]) -> SearchResponse:
+        planned, origin, asked = asking.planned, query.origin, query.asked
         lanes_done = time.monotonic()
         outcomes = in_table_order(outcomes, self._table)
-        fusing = self._fusion.begin(asking.request, planned, outcomes, asking.deadline)
+        query.fusing = fusing = self._fusion.begin(asking.request, planned, outcomes, asking.deadline)
         try:
             # Lets the call go out; the account of the lanes is written while fusion is at work.
             await asyncio.sleep(0)
@@ -188,10 +195,19 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         ended = time.monotonic()
         response.metrics.fusion_ms = (ended - lanes_done) * 1000
         response.elapsed_ms = (ended - origin) * 1000
+        query.reply = response
         return response
 
-    def _round(self, request: SearchRequest, planned: Planned, deadline: Deadline, origin: float) -> Round:
-        return Round(self._table, self._fanout, request, planned, deadline, origin)
+    def _observed(self, request: SearchRequest) -> Observed:
+        return Observed(request, self._tail)
+
+    def _begin(self, query: Query, context: Context) -> Round:
+        """Plans; the lanes are asked when their outcomes are awaited."""
+        query.planning = time.monotonic()
+        deadline, planned = self._prepare(query.request, context)
+        query.asking = Round(self._table, self._fanout, query.request, planned, deadline, query.origin)
+        query.asked = time.monotonic()
+        return query.asking
 
     def _lane_ended(self, planned: Planned, outcomes: Sequence[Outcome], waiting: Sequence[str]) -> LaneEnded:
         said = planned.message

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from services.embedding.embedder import Embedder, Rows
+from services.runtime import spans, telemetry
 
 
 class Recent:
@@ -20,10 +21,11 @@ class Recent:
     async def embed_query(self, text: str) -> Rows:
         """The vector of a question, remembered or new."""
         vector = self._vectors.get(text)
-        if vector is None:
-            vector = await self._embedder.embed_query(text)
-            # Shared from now on.
-            vector.flags.writeable = False
+        with telemetry.span(spans.EMBED, model=self.model.name, cache="HIT" if vector is not None else "MISS"):
+            if vector is None:
+                vector = await self._embedder.embed_query(text)
+                # Shared from now on.
+                vector.flags.writeable = False
         self._vectors[text] = vector
         self._vectors.move_to_end(text)
         if len(self._vectors) > self._size:

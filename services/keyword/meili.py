@@ -25,6 +25,7 @@ from services.keyword.meili_search import Answer, Question, found_in, question_o
 from services.keyword.meili_server import Access, MeiliServer, Work
 from services.keyword.query import words_of
 from services.runtime import deadline
+from services.runtime.engine import operation
 from services.runtime.errors import DeadlinePassed, LanemeshError, Refused, StartupError, Unavailable
 
 # Of the time left after the first answer, so that it can still be given when the second does not come.
@@ -60,6 +61,7 @@ class MeiliEngine:
                 raise refusal from error
             log.warning("not ready: %s", error.message)
 
+    @operation
     async def search(self, query: str, filters: Filters, limit: int) -> Found:
         """The best documents for the question's words, typos forgiven, filters inside the query."""
         words = words_for(query)

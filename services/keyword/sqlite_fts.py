@@ -21,6 +21,7 @@ from services.keyword.query import any_of, words_of
 from services.keyword.rows import COLUMNS, SELECTED, to_document, to_row
 from services.keyword.schema import prepare
 from services.keyword.typo import Vocabulary
+from services.runtime.engine import operation
 from services.sqlite.connections import Connections
 
 # Most distinct words of one query; the rarest are kept.
@@ -55,6 +56,7 @@ class SqliteEngine:
         writer = Connections(path, 1, lock_wait, begin="BEGIN IMMEDIATE")
         return cls(Connections(path, readers, lock_wait, begin="BEGIN"), writer, count_limit)
 
+    @operation
     async def search(self, query: str, filters: Filters, limit: int) -> Found:
         """The best documents for the question's words, typos corrected, filters inside the statement."""
         words = words_of(query)

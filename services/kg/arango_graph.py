@@ -24,6 +24,7 @@ from services.kg.arango_errors import translated
 from services.kg.arango_http import DeadlineClient, time_left
 from services.kg.arango_rows import Row, edge_of, handle_of
 from services.kg.engine import DEGREE_LIMIT, LINK_LIMIT, SPOKE_SAMPLE, Edge, Handle, Mention, Named, Spoke
+from services.runtime.engine import operation
 from services.runtime.errors import LanemeshError, Unavailable
 
 DATABASE = "sarvanom_kg"
@@ -61,17 +62,20 @@ class ArangoEngine:
         self._prepared = False
         self._preparing = threading.Lock()
 
+    @operation
     async def link(self, keys: Sequence[str], filters: Filters) -> Sequence[Named]:
         """One statement for all keys."""
         given = arango_rows.binds(filters) | {"keys": list(keys), "limit": LINK_LIMIT, "most": 2 * DEGREE_LIMIT}
         return await self._ask(aql.LINK, given, arango_rows.named_of)
 
+    @operation
     async def spokes(self, handles: Sequence[Handle], filters: Filters) -> Sequence[Spoke]:
         """The relation types around a sample of the entities."""
         given = arango_rows.binds(filters) | {"handles": list(handles[:SPOKE_SAMPLE])}
         found = await self._ask(aql.SPOKES, given, lambda row: Spoke(row["relation"], row["reversed"]))
         return list(dict.fromkeys(found))
 
+    @operation
     async def expand(
         self, handles: Sequence[Handle], spokes: Sequence[Spoke], filters: Filters, limit: int
     ) -> Sequence[Edge]:
@@ -84,6 +88,7 @@ class ArangoEngine:
         }
         return await self._ask(aql.EXPAND, given, edge_of)
 
+    @operation
     async def paths(
         self, start: Handle, end: Handle, relations: Sequence[str], hops: int, filters: Filters, count: int
     ) -> Sequence[Sequence[Edge]]:
@@ -92,6 +97,7 @@ class ArangoEngine:
         given |= {"tried": PATHS_TRIED, "count": count}
         return await self._ask(aql.PATHS, given, lambda path: [edge_of(row) for row in path])
 
+    @operation
     async def projects(self, handles: Sequence[Handle], filters: Filters) -> Mapping[Handle, Sequence[str]]:
         """An entity's own projects, or those of its relations."""
         given = arango_rows.binds(filters) | {"handles": list(handles)}
@@ -99,6 +105,7 @@ class ArangoEngine:
             await self._ask(aql.PROJECTS, given, lambda row: (row["handle"], arango_rows.unsealed(row["projects"])))
         )
 
+    @operation
     async def documents(self, handles: Sequence[Handle], filters: Filters, limit: int) -> Sequence[Mention]:
         """Documents found by the rarest word of a name, then by the name as a phrase."""
         given = arango_rows.document_binds(filters) | {"handles": list(handles), "limit": limit}

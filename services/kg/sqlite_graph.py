@@ -19,6 +19,7 @@ from services.kg.engine import LINK_LIMIT, SPOKE_SAMPLE, Edge, Handle, Mention, 
 from services.kg.paths import Search, Step
 from services.kg.schema import SCHEMA
 from services.kg.vocabulary import telling
+from services.runtime.engine import operation
 from services.sqlite.connections import Connections
 
 
@@ -38,14 +39,17 @@ class SqliteEngine:
         writer = Connections(path, 1, lock_wait, begin="BEGIN IMMEDIATE")
         return cls(Connections(path, readers, lock_wait, begin="BEGIN"), writer)
 
+    @operation
     async def link(self, keys: Sequence[str], filters: Filters) -> Sequence[Named]:
         """Looks all keys up at once, then the entities of those that are known."""
         return await self._readers.run(partial(_link, json.dumps(list(keys)), binds.of(filters)))
 
+    @operation
     async def spokes(self, handles: Sequence[Handle], filters: Filters) -> Sequence[Spoke]:
         """Skips from type to type in the index, so that an entity with many relations costs no more."""
         return await self._readers.run(partial(_spokes, binds.of(filters) | _handles(handles[:SPOKE_SAMPLE])))
 
+    @operation
     async def expand(
         self, handles: Sequence[Handle], spokes: Sequence[Spoke], filters: Filters, limit: int
     ) -> Sequence[Edge]:
@@ -53,6 +57,7 @@ class SqliteEngine:
         given = binds.of(filters) | _handles(handles) | {"limit": limit}
         return await self._readers.run(partial(_expand, list(spokes), given))
 
+    @operation
     async def paths(
         self, start: Handle, end: Handle, relations: Sequence[str], hops: int, filters: Filters, count: int
     ) -> Sequence[Sequence[Edge]]:
@@ -60,10 +65,12 @@ class SqliteEngine:
         search = partial(_paths, int(start), int(end), list(relations), hops, count, binds.of(filters))
         return await self._readers.run(search)
 
+    @operation
     async def projects(self, handles: Sequence[Handle], filters: Filters) -> Mapping[Handle, Sequence[str]]:
         """An entity's own projects, or those of its relations."""
         return await self._readers.run(partial(_projects, list(handles), binds.of(filters)))
 
+    @operation
     async def documents(self, handles: Sequence[Handle], filters: Filters, limit: int) -> Sequence[Mention]:
         """Finds the names as phrases, so that links need no upkeep."""
         given = binds.of_documents(filters) | {"limit": limit}

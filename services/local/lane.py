@@ -15,9 +15,10 @@ from services.local.library import Library
 from services.local.refresh import SharedRefresh
 from services.local.report import report
 from services.local.search import outside, search
-from services.runtime import deadline
+from services.runtime import deadline, telemetry
 from services.runtime.errors import StartupError, Unavailable
 from services.runtime.settings import load, setting
+from services.runtime.spans import engine_name
 
 # One thread refreshes, the others rank.
 THREADS = 4
@@ -59,12 +60,14 @@ class LocalLane:
             return
         current = deadline.current()
         limit = current.soft() if current else None
-        fresh = await self._refresh.fresh(limit.remaining() * LOOKING_SHARE if limit else None)
+        with telemetry.span(engine_name("refresh"), "client", engine=reply.engine):
+            fresh = await self._refresh.fresh(limit.remaining() * LOOKING_SHARE if limit else None)
         view = self._library.view()
         loop = asyncio.get_running_loop()
-        outcome = await loop.run_in_executor(
-            self._threads, search, request, view.files, self._project, limit.passed if limit else _never
-        )
+        with telemetry.span(engine_name("search"), "client", engine=reply.engine):
+            outcome = await loop.run_in_executor(
+                self._threads, search, request, view.files, self._project, limit.passed if limit else _never
+            )
         reply.evidence.extend(outcome.evidence)
         reply.total_found = outcome.total
         report(reply, outcome, view, fresh)

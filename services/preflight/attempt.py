@@ -23,11 +23,15 @@ _BY_REASON = {
 }
 
 
-async def attempt(model: ChatModel, question: Question) -> tuple[Advised | None, ProviderAttempt]:
-    """The model's advice, or None, and the account of the attempt. A model that fails is a value here."""
+async def attempt(model: ChatModel, question: Question, began: float) -> tuple[Advised | None, ProviderAttempt]:
+    """The model's advice, or None, and the account of the attempt. A model that fails is a value here.
+
+    `began` is when the lane began to work on the question, by time.perf_counter.
+    """
     tier = lane_pb2.PROVIDER_TIER_KEYED if model.keyed else lane_pb2.PROVIDER_TIER_KEYLESS
     account = ProviderAttempt(provider=model.name, tier=tier)
     started = time.perf_counter()
+    account.started_ms = (started - began) * 1000
     advised: Advised | None = None
     try:
         advised = await ask(model, question)

@@ -23,10 +23,11 @@ from services.preflight.adviser import Advised
 from services.preflight.attempt import attempt
 from services.preflight.settings import PreflightSettings
 from services.preflight.vocabulary import Vocabulary
-from services.runtime import deadline
+from services.runtime import deadline, telemetry
 from services.runtime.deadline import Deadline, ambient
 from services.runtime.errors import LanemeshError, StartupError
 from services.runtime.settings import load
+from services.runtime.spans import engine_name
 
 RULES = "rules"
 # Why preflight did not run, with a sentence for a person.
@@ -57,7 +58,7 @@ class PreflightLane:
             _say(reply, bypass)
         else:
             with ambient(until):
-                await self._advise(request, reply)
+                await self._advise(request, reply, started)
         reply.preflight.elapsed_ms = (time.perf_counter() - started) * 1000
 
     async def upsert(self, records: Sequence[UpsertRequest]) -> Sequence[RecordFailure]:
@@ -96,10 +97,10 @@ class PreflightLane:
             return "SYSTEM_PRESSURE"
         return "BUDGET_EXCEEDED" if until.remaining() < self._settings.minimum_ms / 1_000 else ""
 
-    async def _advise(self, request: RetrieveRequest, reply: RetrieveResponse) -> None:
+    async def _advise(self, request: RetrieveRequest, reply: RetrieveResponse, began: float) -> None:
         query = read(request)
         spelt, problem = await self._spelling(query)
-        advised = await self._ask_model(query, reply)
+        advised = await self._ask_model(query, reply, began)
         if advised is None and self._settings.model == "required":
             _say(reply, "MODEL_UNAVAILABLE")
             return
@@ -114,14 +115,17 @@ class PreflightLane:
     async def _spelling(self, query: Read) -> tuple[Sequence[Advice], LanemeshError | None]:
         """Corrections, and what kept the vocabulary from being asked."""
         try:
-            return (await spelling.advise(query.question, self._vocabulary) if query.is_prose else ()), None
+            if not query.is_prose:
+                return (), None
+            with telemetry.span(engine_name("vocabulary"), "client", engine=RULES):
+                return await spelling.advise(query.question, self._vocabulary), None
         except LanemeshError as error:
             return (), error
 
-    async def _ask_model(self, query: Read, reply: RetrieveResponse) -> Advised | None:
+    async def _ask_model(self, query: Read, reply: RetrieveResponse, began: float) -> Advised | None:
         if self._model is None or not query.is_prose:
             return None
-        advised, account = await attempt(self._model, query.question)
+        advised, account = await attempt(self._model, query.question, began)
         reply.attempts.append(account)
         return advised
 

@@ -26,7 +26,6 @@ from services.providers.fit import fits
 from services.providers.http import Client, Http
 from services.providers.provider import Question
 from services.providers.sources import Source
-from services.runtime import telemetry
 from services.runtime.deadline import Deadline
 from services.runtime.errors import BadReply, LanemeshError, Overloaded
 
@@ -55,15 +54,15 @@ class Attempt:
         """Asks, and never raises but when it is cancelled."""
         name = self.source.name
         try:
-            with telemetry.span(f"provider {name}", "client", lane=lane, provider=name):
-                await self._ask(client)
+            await self._ask(client)
         except asyncio.CancelledError:
             self._cancelled()
             raise
         finally:
             self.elapsed = time.perf_counter() - self.started
-            metrics.count_attempt(lane, name, self.outcome, self.elapsed)
-            metrics.tell_health(lane, name, self.source.health.share())
+            profile = self.source.provider.profile
+            metrics.count_attempt(lane, name, profile.tier, self.outcome, self.elapsed)
+            metrics.tell_health(lane, name, self.source.health)
 
     async def _ask(self, client: Client) -> None:
         http = Http(client, self.source.access, Deadline.after(client.settings.provider_ms / 1000))
@@ -126,7 +125,7 @@ def suspended(source: Source, question: Question, lane: str) -> Attempt:
     """The row of a provider that is not asked because its health is bad."""
     wait = source.health.wait()
     message = f"suspended; the next probe is in {wait:.0f} s" if wait else "suspended; a probe is under way"
-    metrics.count_attempt(lane, source.name, ATTEMPT_OUTCOME_SUSPENDED, 0.0)
+    metrics.count_attempt(lane, source.name, source.provider.profile.tier, ATTEMPT_OUTCOME_SUSPENDED, 0.0)
     return Attempt(source, question, ATTEMPT_OUTCOME_SUSPENDED, message)
 
 

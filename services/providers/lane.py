@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from lanemesh.v1.lane_pb2 import CACHE_USE_HIT, CACHE_USE_JOINED, RetrieveRequest, RetrieveResponse
 
-from services.providers import metrics, report
+from services.providers import report
 from services.providers.cache import Cache, Shared, cache_key
 from services.providers.flight import Flights
 from services.providers.http import Client
@@ -47,6 +48,7 @@ class ProviderLane:
 
     async def retrieve(self, request: RetrieveRequest, reply: RetrieveResponse) -> None:
         """Puts the question, or each of them, to the cache and the providers; what is there at the deadline is told."""
+        began = time.perf_counter()
         reply.engine = "providers"
         questions = self._frame(self._reading.question(request, datetime.now(UTC)), reply)
         askings = [Asking(question) for question in questions]
@@ -56,8 +58,7 @@ class ProviderLane:
             await asyncio.gather(*(self._ask(asking, request.filters.access_labels) for asking in askings))
         finally:
             limit = min(request.max_results, self._reading.max_results)
-            report.write(reply, askings, self._panel.keys, limit)
-            metrics.count_cache(self._panel.lane, reply.cache)
+            report.write(reply, askings, self._panel.keys, limit, began)
 
     async def check(self) -> None:
         """Always ready: without its providers it can still answer from the cache, and only questions probe them."""

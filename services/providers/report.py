@@ -83,14 +83,19 @@ class Told:
     attempts: Sequence[tuple[float, ProviderAttempt]] = ()
 
 
-def write(reply: RetrieveResponse, askings: Sequence[Asking], keys: Keys, limit: int) -> None:
-    """Everything known now: called when the work is done, and just so when the deadline cuts it short."""
+def write(reply: RetrieveResponse, askings: Sequence[Asking], keys: Keys, limit: int, began: float) -> None:
+    """Everything known now: called when the work is done, and just so when the deadline cuts it short.
+
+    `began` is when the lane began to work on the question, on the clock that attempts are started by.
+    """
     parts = [asking.told() for asking in askings]
     found = parts[0].evidence if len(parts) == 1 else merge((part.evidence for part in parts), keys)
     reply.evidence.extend(found[:limit])
     reply.total_found = len(found)
     attempts = sorted((each for part in parts for each in part.attempts), key=lambda each: each[0])
-    reply.attempts.extend(row for _, row in attempts)
+    for started, row in attempts:
+        row.started_ms = (started - began) * 1000
+        reply.attempts.append(row)
     reply.cache = next(use for use in _CACHE_ORDER if any(part.cache == use for part in parts))
     _judge(reply, {part.state for part in parts}, askings)
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 import grpc
 
+from services.runtime import telemetry
 from services.runtime.deadline import Deadline, wire_margin
 from services.runtime.errors import abort, foreseen, translate
 
@@ -45,4 +46,5 @@ async def fail(context: Context, error: Exception) -> NoReturn:
     """Ends the call with the status of any exception; what was not foreseen is logged with its traceback."""
     if not foreseen(error):
         log.error("unexpected error", exc_info=error)
+    telemetry.failed(error)
     await abort(context, translate(error))

@@ -22,6 +22,7 @@ from services.runtime.renewal import RenewedChannel
 from services.runtime.replicas import Replicas, several
 from services.runtime.secure import channel_credentials
 from services.runtime.settings import load, setting
+from services.runtime.trace import Metadata
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -201,17 +202,16 @@ class Flight(Generic[Response]):
         method: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
         request: Request,
         deadline: Deadline,
-        leg: telemetry.Leg | None = None,
+        metadata: Metadata | None = None,
     ) -> None:
         self.ended = 0.0
         self._on_end: Callable[[], None] | None = None
         self._late = False
-        self._leg = leg
         self._call: grpc.aio.UnaryUnaryCall[Request, Response] | None = None
         try:
             left = deadline.require()
-            metadata = leg.metadata() if leg else telemetry.outgoing()
-            self._call = method(request, timeout=wire_time_out(left), metadata=metadata)
+            carried = telemetry.outgoing() if metadata is None else metadata
+            self._call = method(request, timeout=wire_time_out(left), metadata=carried)
             self._guard = asyncio.get_running_loop().call_later(left, self._give_up)
             self._call.add_done_callback(self._end)
         except Exception as error:  # noqa: BLE001  what cannot even begin fails as any other, when it is awaited
@@ -220,12 +220,9 @@ class Flight(Generic[Response]):
     async def reply(self) -> Response:
         """The reply, or what went wrong as one of our errors."""
         try:
-            reply = await self._landed()
-        except BaseException as error:
-            self._close(error)
-            raise
-        self._close(None)
-        return reply
+            return await self._landed()
+        finally:
+            self.ended = self.ended or time.monotonic()
 
     def when_ended(self, told: Callable[[], None]) -> None:
         """Has `told` called once, as soon as awaiting the reply would not have to wait."""
@@ -238,7 +235,7 @@ class Flight(Generic[Response]):
         """Gives the call up, if it is still under way."""
         if self._call is not None:
             self._call.cancel()
-        self._close(asyncio.CancelledError())
+        self.ended = self.ended or time.monotonic()
 
     async def _landed(self) -> Response:
         if self._call is None:
@@ -269,13 +266,6 @@ class Flight(Generic[Response]):
         told, self._on_end = self._on_end, None
         if told is not None:
             told()
-
-    def _close(self, error: BaseException | None) -> None:
-        now = time.monotonic()
-        self.ended = self.ended or now
-        if self._leg is not None:
-            self._leg.end(now - self.ended, error)
-            self._leg = None
 
 
 async def call(

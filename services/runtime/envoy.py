@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sysconfig
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,103 @@ from typing import Any
 import yaml
 
 from services.runtime.errors import StartupError
+from services.runtime.readiness import answers_http
+from services.runtime.registry import Table
+from services.runtime.supervise import Program
 
 CHART = Path(__file__).parents[2] / "helm"
+NAME = "envoy"
 TEMPLATE = "templates/envoy.yaml"
 CONFIG = "envoy.yaml"
+HOST = "127.0.0.1"
+WORKERS = 2
 WORDS = 5
+# The kernel's limit on the path of a Unix socket.
+SOCKET_PATH = 107
+OTLP = "OTEL_EXPORTER_OTLP_ENDPOINT"
+SAMPLE_RATE = "LANEMESH_TRACE_SAMPLE_RATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where Envoy stands in a mesh on one machine: in front at the gateway's port, everything else in a block above.
+
+    In the block every part has its offset of the lane table again: the gateway, which has moved there, and for each lane
+    and fusion the listener by which the gateway reaches it.
+    """
+
+    base: int
+    block: int
+
+    @classmethod
+    def beside(cls, port_base: int) -> Ports:
+        """Above the lanes, and above the ports of Jaeger."""
+        return cls(port_base, port_base + 30)
+
+    @property
+    def metrics(self) -> int:
+        """Readiness and figures."""
+        return self.block + 29
+
+    def taken(self, table: Table) -> tuple[int, ...]:
+        """Those Envoy listens at, besides the front."""
+        return (self.metrics, *(self.block + row.port for row in (*table.enabled(), table.fusion)))
+
+
+def between(
+    stages: Sequence[Sequence[Program]], table: Table, ports: Ports, home: Path, config: Path | None = None
+) -> list[list[Program]]:
+    """The stages with Envoy before the gateway and between it and the rest: it stops once the gateway has drained."""
+    (gateway,), *rest = stages
+    folder = (home / "envoy").resolve()
+    path = render(_values(gateway, table, ports, folder), folder, config)
+    validate(path)
+    return [[_behind(gateway, ports, table)], [_program(path, table, ports)], *(list(stage) for stage in rest)]
+
+
+def _values(gateway: Program, table: Table, ports: Ports, folder: Path) -> dict[str, Any]:
+    """What one machine tells the chart: loopback, its ports, the lanes it runs."""
+    admin = folder / "admin.sock"
+    if len(str(admin)) > SOCKET_PATH:
+        raise StartupError(f"LANEMESH_HOME is too long: {admin} has more than {SOCKET_PATH} characters")
+    rate = gateway.environment.get(SAMPLE_RATE, "")
+    collector = gateway.environment.get(OTLP, "").removeprefix("http://").rstrip("/")
+    tracing = {"collector": collector} | ({"sample_percent": 100 * float(rate)} if rate else {})
+    own = {
+        "config_folder": str(folder),
+        "admin_socket": str(admin),
+        "metrics": {"address": HOST, "port": ports.metrics},
+        "peers": {"address": f"{HOST}:{{port}}", "port_base": ports.base},
+        "endpoints": {"gateway": [f"{HOST}:{ports.block + table.gateway_port}"]},
+        "ingress": {"address": HOST, "port": gateway.port},
+        "egress": {"port_base": ports.block},
+        "tracing": tracing,
+    }
+    return {"envoy": own, "lanes": {row.name: {"enabled": row.enabled} for row in table.lanes.values()}}
+
+
+def _behind(gateway: Program, ports: Ports, table: Table) -> Program:
+    """The gateway, moved behind Envoy."""
+    port = ports.block + table.gateway_port
+    told = {"LANEMESH_LISTEN": f"{HOST}:{port}", "LANEMESH_PORT_BASE": str(ports.block)}
+    return replace(gateway, port=port, environment={**gateway.environment, **told})
+
+
+def _program(config: Path, table: Table, ports: Ports) -> Program:
+    async def ready(_front: str) -> None:
+        # At the front nothing is ready before the gateway, which is started after it.
+        await answers_http("/ready")(f"{HOST}:{ports.metrics}")
+
+    return Program(
+        NAME,
+        command(config, WORKERS),
+        HOST,
+        ports.base + table.gateway_port,
+        # It needs nothing that the environment holds.
+        {},
+        ready=ready,
+        further_ports=ports.taken(table),
+    )
 
 
 def envoy() -> Path:

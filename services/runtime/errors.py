@@ -37,6 +37,8 @@ class LanemeshError(Exception):
     def __init__(self, message: str, *, reason: str | None = None) -> None:
         super().__init__(message)
         self.message = message
+        # The trace of the call that failed so, where a client knows it.
+        self.trace_id = ""
         if reason is not None:
             self.reason = reason
 

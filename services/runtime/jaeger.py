@@ -15,6 +15,7 @@ from services.runtime.supervise import Program
 VERSION = "1.76.0"
 NAME = "jaeger"
 CONFIG = Path(__file__).with_name("jaeger.yaml")
+PAGE = Path(__file__).with_name("jaeger_page")
 HOST = "127.0.0.1"
 
 
@@ -61,7 +62,7 @@ def program(ports: Ports, environment: Mapping[str, str]) -> Program:
         HOST,
         ports.query,
         # No more: it needs none of the keys that the lanes do.
-        {"JAEGER_OTLP_PORT": str(ports.otlp), "JAEGER_QUERY_PORT": str(ports.query)},
+        {"JAEGER_OTLP_PORT": str(ports.otlp), "JAEGER_QUERY_PORT": str(ports.query), "JAEGER_PAGE": str(PAGE)},
         ready=answers_http("/api/services"),
         further_ports=(ports.otlp,),
     )

@@ -39,6 +39,7 @@ class ProcessSettings:
     config: Path | None = setting("LANEMESH_CONFIG", None)
     lanes: tuple[str, ...] = setting("LANEMESH_LANES", ())
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting("LANEMESH_LOG_LEVEL", "INFO")
+    log_format: logs.Format = setting("LANEMESH_LOG_FORMAT", "auto")
     metrics_port: int = setting("LANEMESH_METRICS_PORT", 0, low=0, high=65_535)
 
 
@@ -61,7 +62,7 @@ def run(name: str, build: Build) -> None:
 
 async def _run(name: str, build: Build, environment: Environment) -> None:
     settings = load(ProcessSettings, environment)
-    logs.configure(name, settings.log_level)
+    logs.configure(name, settings.log_level, settings.log_format)
     stop_telemetry = telemetry.configure(name, load(TelemetrySettings, environment))
     _expose_metrics(settings.metrics_port)
     server, close = await build(read_table(settings), environment)

@@ -10,7 +10,7 @@ import grpc
 
 from services.runtime.certificates import Certificates, Material, identity
 from services.runtime.errors import PermissionDenied, abort
-from services.runtime.telemetry import Handler
+from services.runtime.served import Handler
 
 HEALTH = "/grpc.health.v1.Health/"
 _NAMES = "x509_subject_alternative_name"

@@ -18,8 +18,8 @@ from services.runtime.errors import StartupError
 from services.runtime.health import Check, Health
 from services.runtime.listening import host_of, permit
 from services.runtime.secure import Access, server_credentials
+from services.runtime.served import Telemetry
 from services.runtime.settings import setting
-from services.runtime.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 

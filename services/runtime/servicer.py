@@ -17,19 +17,24 @@ from lanemesh.v1.index_pb2 import (
 )
 from lanemesh.v1.lane_pb2 import (
     LANE_STATUS_EMPTY,
+    LANE_STATUS_ERROR,
     LANE_STATUS_OK,
     LANE_STATUS_PARTIAL,
     LANE_STATUS_TIMEOUT,
     LANE_STATUS_UNSPECIFIED,
+    CacheUse,
+    LaneStatus,
     RetrieveRequest,
     RetrieveResponse,
 )
 
-from services.runtime import modes, records
+from services.runtime import modes, records, telemetry
+from services.runtime.attempts import record_attempts
 from services.runtime.boundary import Context, call_deadline, guarded
 from services.runtime.deadline import Deadline, ambient
 from services.runtime.errors import DeadlinePassed, InvalidRequest
 from services.runtime.lane import IndexLane, Lane
+from services.runtime.spans import Span
 
 # Records stored together: large enough to amortise a commit, small enough to bound memory.
 BATCH_RECORDS = 500
@@ -57,6 +62,8 @@ class LaneServicer(lane_pb2_grpc.LaneServiceServicer):
         deadline = call_deadline(context, self._budget_ms[modes.name_of(request.mode)])
         await self._ask(request, reply, deadline)
         reply.elapsed_ms = (time.perf_counter() - started) * 1000
+        if (trace := telemetry.current()) is not None and trace.span is not None:
+            _say(trace.span, request, reply)
         return reply
 
     async def _ask(self, request: RetrieveRequest, reply: RetrieveResponse, deadline: Deadline) -> None:
@@ -73,6 +80,22 @@ class LaneServicer(lane_pb2_grpc.LaneServiceServicer):
         if reply.status == LANE_STATUS_EMPTY:
             reply.reason = reply.reason or "NO_MATCH"
             reply.message = reply.message or "nothing matched"
+
+
+def _say(span: Span, request: RetrieveRequest, reply: RetrieveResponse) -> None:
+    """Puts the account of the reply into the trace of the call."""
+    span.set(
+        lane=reply.lane,
+        mode=modes.name_of(request.mode),
+        status=LaneStatus.Name(reply.status).removeprefix("LANE_STATUS_"),
+        reason="" if reply.status == LANE_STATUS_OK else reply.reason,
+        results=len(reply.evidence),
+        total_found=reply.total_found,
+        engine=reply.engine,
+        cache=CacheUse.Name(reply.cache).removeprefix("CACHE_USE_") if reply.cache else "",
+    )
+    span.failed = reply.status in (LANE_STATUS_ERROR, LANE_STATUS_TIMEOUT)
+    record_attempts(reply.attempts, reply.lane, span, time.time_ns())
 
 
 def _cut_short(reply: RetrieveResponse) -> None:

@@ -15,6 +15,7 @@ from services.embedding.embedder import Rows
 from services.embedding.models import Model
 from services.runtime import deadline
 from services.runtime.deadline import Deadline
+from services.runtime.engine import operation
 from services.runtime.errors import LanemeshError, StartupError
 from services.vector.conditions import FIRST, AnyOf, Condition, beyond, opened_by
 from services.vector.engine import Match, Stored, slices
@@ -74,6 +75,7 @@ class QdrantEngine:
         await engine._try_to_prepare()
         return engine
 
+    @operation
     async def nearest(
         self, vector: Rows, conditions: Sequence[Condition], limit: int, threshold: float
     ) -> Sequence[Match]:
@@ -88,6 +90,7 @@ class QdrantEngine:
         )
         return [Match(**(point.payload or {}), score=point.score) for point in reply.points]
 
+    @operation
     async def documents(self, ids: Sequence[str], conditions: Sequence[Condition]) -> Mapping[str, Payload]:
         """One look-up by identity, filters inside it."""
         chosen = models.HasIdCondition(has_id=[point_id(identity, 0) for identity in ids])

@@ -14,6 +14,7 @@ from lanemesh.v1.index_pb2 import StatsResponse
 from services.embedding.embedder import Rows
 from services.embedding.models import Model
 from services.runtime import deadline
+from services.runtime.engine import operation
 from services.vector.conditions import FIRST, AnyOf, Condition, beyond, opened_by
 from services.vector.edge_errors import translated
 from services.vector.edge_filters import filter_of
@@ -45,6 +46,7 @@ class EdgeEngine:
         """Opens the collection, creating it on first use; StartupError when it cannot be used."""
         return cls(folder, await asyncio.to_thread(open_shard, folder, model, quantised))
 
+    @operation
     async def nearest(
         self, vector: Rows, conditions: Sequence[Condition], limit: int, threshold: float
     ) -> Sequence[Match]:
@@ -59,6 +61,7 @@ class EdgeEngine:
         points = await self._run(lambda: self._shard.query(request))
         return [Match(**(point.payload or {}), score=point.score) for point in points]
 
+    @operation
     async def documents(self, ids: Sequence[str], conditions: Sequence[Condition]) -> Mapping[str, Payload]:
         """One look-up by identity, filters inside it."""
         chosen = edge.HasIdCondition({point_id(identity, 0) for identity in ids})

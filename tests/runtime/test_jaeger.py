@@ -35,7 +35,9 @@ def test_it_gets_its_ports_and_nothing_else_of_the_environment(tmp_path):
     executable.parent.mkdir(parents=True)
     executable.touch()
     program = jaeger.program(jaeger.Ports(1111, 2222), environment)
-    assert program.environment == {"JAEGER_OTLP_PORT": "1111", "JAEGER_QUERY_PORT": "2222"}
+    ports = {"JAEGER_OTLP_PORT": "1111", "JAEGER_QUERY_PORT": "2222"}
+    assert program.environment == ports | {"JAEGER_PAGE": str(jaeger.PAGE)}
+    assert "JAEGER_PAGE" in jaeger.CONFIG.read_text()
     assert (program.address, program.further_ports) == ("127.0.0.1:2222", (1111,))
     assert program.command == (str(executable), "--config", str(jaeger.CONFIG))
 

@@ -805,6 +805,7 @@ class ProviderAttempt(_message.Message):
     ELAPSED_MS_FIELD_NUMBER: _builtins.int
     RESULTS_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
+    STARTED_MS_FIELD_NUMBER: _builtins.int
     provider: _builtins.str
     """Provider name, such as brave."""
     tier: Global___ProviderTier.ValueType
@@ -817,6 +818,10 @@ class ProviderAttempt(_message.Message):
     """Results it returned."""
     message: _builtins.str
     """One sentence for a person; empty when the outcome is OK."""
+    started_ms: _builtins.float
+    """When it began, milliseconds after the lane began to work on the question; negative when an earlier question began it
+    and this one joined.
+    """
     def __init__(
         self,
         *,
@@ -826,10 +831,11 @@ class ProviderAttempt(_message.Message):
         elapsed_ms: _builtins.float = ...,
         results: _builtins.int = ...,
         message: _builtins.str = ...,
+        started_ms: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["elapsed_ms", b"elapsed_ms", "message", b"message", "outcome", b"outcome", "provider", b"provider", "results", b"results", "tier", b"tier"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["elapsed_ms", b"elapsed_ms", "message", b"message", "outcome", b"outcome", "provider", b"provider", "results", b"results", "started_ms", b"started_ms", "tier", b"tier"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
