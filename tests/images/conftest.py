@@ -88,9 +88,6 @@ def run(containers: dict[str, str]) -> Callable[[str, str], str]:
 async def cluster(containers: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cluster]:
     """Everything the chart installs, up, with the demo corpus in its indexes."""
     folder = tmp_path_factory.mktemp("cluster")
-    # Pods are another user's; they pass through the folders above their volumes.
-    for above in (folder, *folder.parents[:2]):
-        above.chmod(above.stat().st_mode | 0o055)
     async with bridge(NETWORK) as host, backends(host, folder) as values:
         values["images"] = {"registry": "localhost", "pull": "Never"}
         values["envoy"] = {"image": ENVOY}

@@ -8,6 +8,7 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing, suppress
+from typing import cast
 
 Find = Callable[[str], Sequence[str] | None]
 A, NAME_ERROR = 1, 3
@@ -23,10 +24,9 @@ class Names(asyncio.DatagramProtocol):
         self._find = find
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport
+        self._transport = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
-        assert isinstance(self._transport, asyncio.DatagramTransport)
         self._transport.sendto(answer(data, self._find), address)
 
 
