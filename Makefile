@@ -8,7 +8,8 @@ DATA ?= ../shared/data
 SAMPLE ?= How many times does PaymentAdapter retry a failed charge?
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run certs demo test test-cluster manifests bench eval lint test-trace jaeger-build jaeger format protos lock clean
+.PHONY: help setup run certs demo test test-cluster test-images test-trace manifests images bench eval lint format \
+	jaeger-build jaeger protos lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +45,12 @@ test-cluster: $(READY) ## Install the chart on a real API server (needs Go and e
 
 bench: $(READY) ## Measure the ratios against bare grpc.aio (a few minutes)
 	@$(BIN)/lanemesh bench
+
+images: $(READY) ## Build an image of every process (BASE=image, or BASE=local to make one; see docs/images.md)
+	@$(BIN)/python -m images.build $(if $(BASE),--base $(BASE)) $(if $(PREFIX),--prefix $(PREFIX)) $(PROCESSES)
+
+test-images: $(READY) ## Build the images, run the chart's pods from them, restart each under load (root, podman)
+	@LANEMESH_TEST_IMAGES=1 $(BIN)/python -m pytest tests/images -s
 
 eval: $(READY) ## Measure ranking, citations and disagreements on judged data (DATA=folder)
 	@$(BIN)/python -m bench.fusion $(DATA) $(if $(RANKINGS),--rankings $(RANKINGS))
