@@ -123,7 +123,7 @@ def start(service: str, settings: TelemetrySettings) -> tuple[Sink, Callable[[],
     def send(request: ExportTraceServiceRequest, seconds: float) -> None:
         export(request, timeout=seconds, metadata=headers)
 
-    exporter = Exporter(service, settings.queue, send)
+    exporter = Exporter(service, settings.queue, send, delay=DELAY)
 
     def stop() -> None:
         exporter.stop()
