@@ -18,11 +18,19 @@ MOST_KEYS = 2_048
 _PIECE = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|&")
 # Some things are called `$`.
 _SYMBOL = re.compile(r"(?<!\S)[^\w\s&]+(?!\S)")
-_CAMEL = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Scripts that leave no space between words, or join particles to them: there every character is a word.
+_UNSPACED = (
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_BORDER = re.compile(
+    rf"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<={_UNSPACED})(?=[^\W_])|(?<=[^\W_])(?={_UNSPACED})"
+)
 _POSSESSIVE = re.compile(r"['’]s?$", re.IGNORECASE)
 _APOSTROPHE = re.compile(r"['’]")
 _PLAIN = re.compile(r"[a-z0-9]+")
 _ARTICLES = frozenset({"the", "a", "an"})
+# What stands before the name proper of /people/person/place_of_birth, dbo:birthPlace or an address.
+_NAMESPACE = re.compile(r".*(?:[/#]|(?<=\w)[.:])(?=\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,11 @@ def words_of(text: str) -> list[Word]:
     return [word for piece in _PIECE.finditer(text) for word in _split(piece)]
 
 
+def relation_words(relation: str) -> list[Word]:
+    """The words of a relation's own name, without the namespace it may stand in."""
+    return words_of(_NAMESPACE.sub("", relation))
+
+
 def symbols_of(text: str) -> list[Word]:
     """What stands between spaces and is only punctuation."""
     found = ((normalised(match.group()), match) for match in _SYMBOL.finditer(text))
@@ -53,7 +66,7 @@ def symbols_of(text: str) -> list[Word]:
 
 def _split(piece: re.Match[str]) -> Iterator[Word]:
     surface = piece.group()
-    borders = [0, *(match.start() for match in _CAMEL.finditer(surface)), len(surface)]
+    borders = [0, *(match.start() for match in _BORDER.finditer(surface)), len(surface)]
     for left, right in pairwise(borders):
         part = surface[left:right]
         if normal := normalised(part):
