@@ -8,10 +8,10 @@ DATA ?= ../shared/data
 SAMPLE ?= How many times does PaymentAdapter retry a failed charge?
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test bench eval lint format protos lock clean
+.PHONY: help setup run demo test bench bench-index eval lint format protos lock clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Install the locked dependencies into .venv
 
@@ -36,6 +36,9 @@ test: $(READY) ## Run every test
 
 bench: $(READY) ## Measure the ratios against bare grpc.aio (a few minutes)
 	@$(BIN)/lanemesh bench
+
+bench-index: $(READY) ## Measure the index lanes on judged data (DATA=folder PARTS="judged exact graph speed")
+	@$(BIN)/python -m bench.index $(DATA) $(if $(PARTS),--parts $(PARTS))
 
 eval: $(READY) ## Measure ranking, citations and disagreements on judged data (DATA=folder RANKINGS=folder)
 	@$(BIN)/python -m bench.fusion $(DATA) $(if $(RANKINGS),--rankings $(RANKINGS))
