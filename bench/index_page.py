@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 Row = tuple[str, str, str]
+# The precision of the embedder when nothing else is set.
+DEFAULT = "int8"
 FIGURES = ("ndcg@10", "recall@100", "mrr@10")
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from services.text.unspaced import UNSPACED
+
 # Longest name in words, and most n-grams made of one query.
 MOST_WORDS = 24
 LEAST_WORDS = 4
@@ -18,12 +20,9 @@ MOST_KEYS = 2_048
 _PIECE = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|&")
 # Some things are called `$`.
 _SYMBOL = re.compile(r"(?<!\S)[^\w\s&]+(?!\S)")
-# Scripts that leave no space between words, or join particles to them: there every character is a word.
-_UNSPACED = (
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
-)
+# In scripts without spaces every character is a word.
 _BORDER = re.compile(
-    rf"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<={_UNSPACED})(?=[^\W_])|(?<=[^\W_])(?={_UNSPACED})"
+    rf"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<={UNSPACED})(?=[^\W_])|(?<=[^\W_])(?={UNSPACED})"
 )
 _POSSESSIVE = re.compile(r"['’]s?$", re.IGNORECASE)
 _APOSTROPHE = re.compile(r"['’]")

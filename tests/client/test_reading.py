@@ -199,6 +199,22 @@ def test_json_lines_are_told_apart_by_their_keys(tmp_path):
     assert problem(write(tmp_path / "x.jsonl", json.dumps(lines[3]))) == ("name", "unknown key")
 
 
+def test_lines_of_collections_are_read_as_they_come(tmp_path):
+    lines = [
+        {"_id": 7, "title": "Only a title", "text": ""},
+        {"_id": "8", "title": None, "text": "body", "metadata": None, "url": "https://a.test", "year": 2020},
+        {"_id": "9", "text": "body", "doi": "10/x", "metadata": {"doi": "10/y"}},
+        {"_id": "10", "title": "", "text": ""},
+    ]
+    path = write(tmp_path / "scifact" / "corpus.jsonl", "\n".join(map(json.dumps, lines)))
+    titled, other, told, empty = (item.request.document for item in items(path))
+    assert (titled.id, titled.content) == ("7", "Only a title")
+    assert (other.url, dict(other.attributes)) == ("https://a.test", {"year": "2020"})
+    assert dict(told.attributes) == {"doi": "10/y"}
+    # What the gateway refuses is for it to tell.
+    assert not empty.content
+
+
 @pytest.mark.parametrize(
     ("line", "field"),
     [
