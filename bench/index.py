@@ -174,6 +174,15 @@ def _require(data: Path) -> None:
         raise InvalidRequest("data", f"{', '.join(missing)} not there; expected {SCIFACT}/, {CRANFIELD}/ and {FILMS}/")
 
 
+def _kept() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
+    return found
+
+
+def _keep(part: dict[str, Any]) -> None:
+    FOUND.write_text(json.dumps(_kept() | part, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Measures the parts asked for, writes the table and prints it."""
     parser = argparse.ArgumentParser(prog="bench.index", description=__doc__.splitlines()[0])
@@ -184,11 +193,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _require(options.data)
     except InvalidRequest as error:
         sys.exit(f"bench: {error.message}")
-    found = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
     for part in options.parts:
-        found[part] = uvloop.run(PARTS[part](options.data))
-        FOUND.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    written = page(found)
+        _keep({part: uvloop.run(PARTS[part](options.data))})
+    written = page(_kept())
     (HERE / "INDEX.md").write_text(written, encoding="utf-8")
     print(written)
     return 0
