@@ -61,7 +61,7 @@ class SqliteEngine:
         words = apart(words_of(query))
         if not words:
             return Found((), 0, ())
-        return await self._readers.run(partial(self._search, words, conditions_of(filters, NUMBER), limit))
+        return await self._readers.run(partial(self._search, words, filters, limit))
 
     async def upsert(self, documents: Sequence[Document]) -> None:
         """Stores the batch in one transaction, on disk before it returns."""
@@ -78,16 +78,17 @@ class SqliteEngine:
 
     async def check(self) -> None:
         """Runs one search for a word."""
-        await self._readers.run(partial(self._search, ["check"], opened_by((), NUMBER), 1))
+        await self._readers.run(partial(self._search, ["check"], Filters(), 1))
 
     async def close(self) -> None:
         """Waits for running statements and closes the file."""
         await self._readers.close()
         await self._writer.close()
 
-    def _search(self, words: list[str], conditions: Conditions, limit: int, connection: sqlite3.Connection) -> Found:
+    def _search(self, words: list[str], filters: Filters, limit: int, connection: sqlite3.Connection) -> Found:
         chosen = _rarest(connection, words) if len(words) > MOST_WORDS else words
-        expanded = self._vocabulary.expand(connection, chosen)
+        expanded = self._vocabulary.expand(connection, chosen, filters.access_labels)
+        conditions = conditions_of(filters, NUMBER)
         expression = any_of(expanded)
         rows = connection.execute(
             f"SELECT -search.rank, {SELECTED} {_RANKED} {conditions.sql} ORDER BY search.rank LIMIT ?",

@@ -194,6 +194,21 @@ async def test_typos_are_forgiven(store, found, typo: str) -> None:
 
 
 @embedded_only
+async def test_words_of_hidden_documents_neither_stop_a_correction_nor_are_one(store, found) -> None:
+    await store(
+        Document(id="open", content="a flamingo at the lake"),
+        # The very word of the question, and the only near one of another.
+        Document(id="exact", content="flaminga", access_labels=["team"]),
+        Document(id="near", content="porcupine", access_labels=["team"]),
+    )
+    assert await found("flaminga") == {"open"}
+    assert await found("flaminga", access_labels=["team"]) == {"exact"}
+    assert await found("porcupone") == set()
+    assert await found("porcupone", access_labels=["team"]) == {"near"}
+    assert await found("flaminga") == {"open"}
+
+
+@embedded_only
 async def test_typos_follow_the_index(lane: KeywordLane, store, found) -> None:
     await store(Document(id="a", content="kangaroo"))
     assert await found("kangarro") == {"a"}
