@@ -303,6 +303,12 @@ def test_a_long_file_is_judged_by_whole_lines_of_its_start(tmp_path):
     assert (bad.origin.line, bad.field) == (2_001, "line")
 
 
+def test_a_spoilt_line_does_not_make_a_document_of_a_file_of_triples(tmp_path):
+    spoilt, *relations = items(write(tmp_path / "kb.txt", "# of the museum\n" + "a|b|c\n" * 9))
+    assert (spoilt.origin.line, spoilt.field) == (1, "line")
+    assert all(item.request.HasField("relation") for item in relations)
+
+
 @pytest.mark.parametrize(
     ("line", "field"),
     [(b"a|b", "line"), (b"a|b|c|d", "line"), (b"a||c", "relation"), (b" |b|c", "head"), (b"a|b|\xff", "line")],
