@@ -8,7 +8,7 @@ DATA ?= ../shared/data
 SAMPLE ?= How many times does PaymentAdapter retry a failed charge?
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run certs demo test test-cluster test-images test-trace manifests images bench eval lint format \
+.PHONY: help setup run certs demo test test-cluster test-images test-trace manifests images bench bench-index eval lint format \
 	jaeger-build jaeger protos lock clean
 
 help: ## Show this list
@@ -45,6 +45,9 @@ test-cluster: $(READY) ## Install the chart on a real API server (needs Go and e
 
 bench: $(READY) ## Measure the ratios against bare grpc.aio (a few minutes)
 	@$(BIN)/lanemesh bench
+
+bench-index: $(READY) ## Measure the index lanes on judged data (DATA=folder PARTS="judged exact graph speed")
+	@$(BIN)/python -m bench.index $(DATA) $(if $(PARTS),--parts $(PARTS))
 
 images: $(READY) ## Build an image of every process (BASE=image, or BASE=local to make one; see docs/images.md)
 	@$(BIN)/python -m images.build $(if $(BASE),--base $(BASE)) $(if $(PREFIX),--prefix $(PREFIX)) $(PROCESSES)
