@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lanemesh.v1.search_pb2_grpc import add_SearchServiceServicer_to_server
 
+from gateway.doorman import Doorman
 from gateway.echo import Wall
 from gateway.http import Door, HttpSettings
 from gateway.identity import read_callers
@@ -47,7 +48,8 @@ async def build(table: Table, environment: Environment) -> tuple[Server, Callabl
         return None
 
     wall = Wall()
-    server = Server(settings, [service], check, [wall])
+    doorman = Doorman(gateway.gate, max(mode.deadline_ms for mode in table.modes.values()))
+    server = Server(settings, [service], check, [wall, doorman])
     protection = Watch(gateway, server.own_address, wall.word, table.protection.pressure)
     protection.start()
     door = Door(gateway, server.health.ready, http) if http.listen else None
