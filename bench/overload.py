@@ -73,7 +73,7 @@ async def offer(address: str, rate: float, seconds: float) -> dict[str, Any]:
         for wire in wires:
             wire.expire()
     for wire in wires:
-        wire.close()
+        await wire.close()
     return {
         "sent_per_second": sum(tally.codes.values()) / took,
         "goodput": whole / took,
@@ -103,7 +103,7 @@ async def closed(address: str, clients: int, seconds: float) -> float:
         await asyncio.sleep(0.05)
     elapsed = time.perf_counter() - began
     for wire in wires:
-        wire.close()
+        await wire.close()
     return tally.whole / elapsed
 
 

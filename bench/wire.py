@@ -46,6 +46,7 @@ class Wire(asyncio.Protocol):
         self._next = 1
         self._unread = b""
         self._read = 0
+        self._lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Opens with what this side wishes of the other."""
@@ -56,6 +57,7 @@ class Wire(asyncio.Protocol):
 
     def connection_lost(self, _error: Exception | None) -> None:
         """Whatever was under way is lost."""
+        self._lost.set()
         for stream in list(self._streams):
             self._end(stream, "UNAVAILABLE")
 
@@ -81,9 +83,10 @@ class Wire(asyncio.Protocol):
             self._transport.write(_frame(_RESET, 0, stream, struct.pack(">I", _CANCEL)))
             self._end(stream, "DEADLINE_EXCEEDED")
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Closes the connection."""
         self._transport.close()
+        await self._lost.wait()
 
     def data_received(self, data: bytes) -> None:
         """Takes the frames apart that are whole."""
@@ -111,7 +114,7 @@ class Wire(asyncio.Protocol):
         elif kind in (_SETTINGS, _PING) and not flags & _ACK:
             self._transport.write(_frame(kind, _ACK, 0, payload if kind == _PING else b""))
         elif kind == _GO_AWAY:
-            self.close()
+            self._transport.close()
 
     def _account(self, size: int) -> None:
         self._read += size

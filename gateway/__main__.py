@@ -42,7 +42,11 @@ async def build(table: Table, environment: Environment) -> tuple[Server, Callabl
     peers = Peers.of_table(table, peer_settings)
     own, http = load(GatewaySettings, environment), load(HttpSettings, environment)
     gateway = Gateway(table, peers, fusion=own.fusion, callers=read_callers(own.callers))
-    service = Service("lanemesh.v1.SearchService", lambda server: add_SearchServiceServicer_to_server(gateway, server))
+    service = Service(
+        "lanemesh.v1.SearchService",
+        lambda server: add_SearchServiceServicer_to_server(gateway, server),
+        busy=("Search",),
+    )
 
     async def check() -> None:
         return None
