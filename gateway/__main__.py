@@ -53,7 +53,7 @@ async def build(table: Table, environment: Environment) -> tuple[Server, Callabl
 
     wall = Wall()
     doorman = Doorman(gateway.gate, max(mode.deadline_ms for mode in table.modes.values()))
-    server = Server(settings, [service], check, [wall, doorman])
+    server = Server(settings, [service], check, [wall], doorman)
     protection = Watch(gateway, server.own_address, wall.word, table.protection.pressure)
     protection.start()
     door = Door(gateway, server.health.ready, http) if http.listen else None

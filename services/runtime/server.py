@@ -14,7 +14,7 @@ import grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from services.runtime.accept import Acceptors
+from services.runtime.accept import Acceptors, TurnAway
 from services.runtime.errors import StartupError
 from services.runtime.health import Check, Health
 from services.runtime.settings import setting
@@ -59,6 +59,7 @@ class Server:
         services: Sequence[Service],
         check: Check,
         interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
+        turn_away: TurnAway | None = None,
     ) -> None:
         names = [service.name for service in services]
         self._settings = settings
@@ -75,7 +76,7 @@ class Server:
             service.register(handlers)  # type: ignore[arg-type]
         busy = {f"/{service.name}/{method}" for service in services for method in service.busy}
         known = {method: handler for method, handler in handlers.by_method.items() if method in busy}
-        self._acceptors = Acceptors(self._server, known, (*interceptors, telemetry), settings.max_concurrent)
+        self._acceptors = Acceptors(self._server, known, (*interceptors, telemetry), settings.max_concurrent, turn_away)
         health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
         reflection.enable_server_reflection([*names, "grpc.health.v1.Health", reflection.SERVICE_NAME], self._server)
 

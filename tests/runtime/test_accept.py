@@ -11,7 +11,7 @@ import pytest
 from lanemesh.v1.lane_pb2 import RetrieveRequest, RetrieveResponse
 from lanemesh.v1.lane_pb2_grpc import LaneServiceServicer, LaneServiceStub, add_LaneServiceServicer_to_server
 
-from services.runtime.accept import AT_ONCE, Acceptors
+from services.runtime.accept import AT_ONCE, Acceptors, Refusal, TurnAway
 from services.runtime.boundary import Context
 from services.runtime.server import Server, ServerSettings, Service
 
@@ -53,14 +53,30 @@ class Counting(grpc.aio.ServerInterceptor):
         return await continuation(handler_call_details)
 
 
-def server_of(servicer: Holding, *interceptors: grpc.aio.ServerInterceptor, grace: float = 30.0) -> Server:
+class TurnedAway:
+    """Lets nobody in, and counts whom."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, context: Context) -> Refusal | None:
+        left = context.time_remaining()
+        assert left is not None
+        assert left <= 30.0
+        self.count += 1
+        return grpc.StatusCode.RESOURCE_EXHAUSTED, "full", (("hint-bin", b"later"),)
+
+
+def server_of(
+    servicer: Holding, *interceptors: grpc.aio.ServerInterceptor, turn_away: TurnAway | None = None
+) -> Server:
     async def ready() -> None:
         return None
 
     service = Service(
         "lanemesh.v1.LaneService", lambda server: add_LaneServiceServicer_to_server(servicer, server), ("Retrieve",)
     )
-    return Server(ServerSettings(grace_seconds=grace, lame_duck_seconds=0.0), [service], ready, interceptors)
+    return Server(ServerSettings(grace_seconds=30.0, lame_duck_seconds=0.0), [service], ready, interceptors, turn_away)
 
 
 class Core:
@@ -140,3 +156,39 @@ async def test_calls_under_way_are_finished_when_the_server_stops_and_no_more_ar
         with pytest.raises(grpc.aio.AioRpcError):
             await retrieve(RetrieveRequest(query="q"), timeout=5.0)
     assert servicer.inside == 20
+
+
+async def test_callers_turned_away_are_told_so_and_never_reach_the_handler() -> None:
+    servicer, nobody = Holding(), TurnedAway()
+    servicer.answering.set()
+    server = server_of(servicer, turn_away=nobody)
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{await server.start()}") as channel:
+        retrieve = LaneServiceStub(channel).Retrieve
+        calls = [retrieve(RetrieveRequest(query="q"), timeout=30.0) for _ in range(200)]
+        codes = [await call.code() for call in calls]
+        refused = [call for call, code in zip(calls, codes, strict=True) if code is not grpc.StatusCode.OK]
+        # grpc.aio still takes one in so many itself.
+        assert servicer.inside == len(calls) - len(refused) < len(refused) == nobody.count
+        for call in refused:
+            assert await call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert await call.details() == "full"
+            assert dict(await call.trailing_metadata())["hint-bin"] == b"later"
+    await server.stop()
+
+
+async def test_callers_that_leave_while_they_are_turned_away_leave_nothing_behind() -> None:
+    servicer, nobody = Holding(), TurnedAway()
+    servicer.answering.set()
+    server = server_of(servicer, turn_away=nobody)
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{await server.start()}") as channel:
+        retrieve = LaneServiceStub(channel).Retrieve
+        for _ in range(3):
+            calls = [retrieve(RetrieveRequest(query="q"), timeout=30.0) for _ in range(200)]
+            await asyncio.sleep(0)
+            for call in calls[::2]:
+                call.cancel()
+            for call in calls:
+                await call.code()
+    # A server that still had a call would wait out its grace.
+    async with asyncio.timeout(20.0):
+        await server.stop()
