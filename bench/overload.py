@@ -12,6 +12,8 @@ import json
 import sys
 import time
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,12 +29,14 @@ from bench.main import QUERY
 from bench.null import LANES
 from bench.processes import free_base, mesh
 from bench.wire import Wire, connect, paced
+from services.runtime.registry import load_table
 
 HERE = Path(__file__).parent
 DEADLINE = 1.0
 SEARCH = "/lanemesh.v1.SearchService/Search"
 # Callers that share the load between them.
 CONNECTIONS = 4
+BARRED = "left alone by its breaker"
 FULL = 25
 QUESTION = SearchRequest(query=QUERY, include_lanes=LANES)
 
@@ -220,14 +224,45 @@ async def _refused(address: str, gateway: psutil.Process, count: int) -> str:
 
 
 async def outage(base: int) -> list[list[str]]:
-    """Every lane killed: how many of the planned lane calls are still sent."""
+    """Every lane killed, then every lane failing: how many of the planned lane calls are still sent."""
+    ports = [base + load_table().lanes[lane].port for lane in LANES]
     with mesh(base) as processes:
         address = f"127.0.0.1:{base}"
         await _ready(address)
         for lane in processes["fused"][1:-2]:
             lane.kill()
-        before = await _asked(address)
-    return [["outage: every lane killed", before]]
+            lane.wait()
+        killed = await _asked(address)
+        async with failing(ports) as arrived:
+            before = await _asked(address)
+    return [
+        ["outage: every lane killed", killed],
+        ["outage: every lane fails at once", f"{before}; {arrived['calls']} calls arrived, retries included"],
+    ]
+
+
+@asynccontextmanager
+async def failing(ports: list[int]) -> AsyncIterator[Counter[str]]:
+    """Lanes on these ports that answer UNAVAILABLE; yields the count of the calls that reach them."""
+    arrived: Counter[str] = Counter()
+
+    async def fail(_request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        arrived["calls"] += 1
+        await context.abort(grpc.StatusCode.UNAVAILABLE, "failing")
+
+    handler = grpc.method_handlers_generic_handler(
+        "lanemesh.v1.LaneService", {"Retrieve": grpc.unary_unary_rpc_method_handler(fail)}
+    )
+    servers = []
+    for port in ports:
+        server = grpc.aio.server()
+        server.add_generic_rpc_handlers((handler,))
+        server.add_insecure_port(f"127.0.0.1:{port}")
+        await server.start()
+        servers.append(server)
+    yield arrived
+    for server in servers:
+        await server.stop(0.0)
 
 
 async def _asked(address: str) -> str:
@@ -237,10 +272,11 @@ async def _asked(address: str) -> str:
         for _ in range(500):
             reply = await search(QUESTION, timeout=DEADLINE)
             rows = [row for row in reply.ledger if row.lane in LANES]
-            reasons.update(row.reason if row.budget_ms else "left alone by its breaker" for row in rows)
-    asked = sum(count for reason, count in reasons.items() if reason != "left alone by its breaker")
-    whole = sum(reasons.values())
-    return f"of {whole} lane calls planned in 500 queries {asked} were sent ({asked / whole:.1%}); {dict(reasons)}"
+            reasons.update(row.reason if row.budget_ms else BARRED for row in rows)
+    planned = sum(reasons.values())
+    sent = planned - reasons[BARRED]
+    outcomes = ", ".join(f"{reason} {count}" for reason, count in reasons.items())
+    return f"{sent} lane calls sent of {planned} planned in 500 queries: {sent / planned:.3f} ×; {outcomes}"
 
 
 async def _ready(address: str) -> None:

@@ -53,7 +53,7 @@ class Wire(asyncio.Protocol):
         # uvloop's transport of a socket is one to write to, though not by its class.
         self._transport = cast(asyncio.WriteTransport, transport)
         opening = _frame(_SETTINGS, 0, 0, _WISHES) + _frame(_WINDOW, 0, 0, struct.pack(">I", _OPENING))
-        transport.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + opening)
+        self._transport.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + opening)
 
     def connection_lost(self, _error: Exception | None) -> None:
         """Whatever was under way is lost."""

@@ -117,7 +117,7 @@ class _Handlers:
         self._server.add_generic_rpc_handlers(handlers)
 
     def add_registered_method_handlers(self, service: str, handlers: dict[str, Any]) -> None:
-        self._server.add_registered_method_handlers(service, handlers)  # type: ignore[attr-defined]
+        self._server.add_registered_method_handlers(service, handlers)
         self.by_method |= {f"/{service}/{method}": handler for method, handler in handlers.items()}
 
 
