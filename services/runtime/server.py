@@ -30,6 +30,7 @@ class ServerSettings:
     """How a process listens and stops."""
 
     listen: str = setting("LANEMESH_LISTEN", "127.0.0.1:0")
+    # Of a busy method as many again: those that are taken beside grpc.aio's own have a count of their own.
     max_concurrent: int = setting("LANEMESH_MAX_CONCURRENT", 256, low=1, high=100_000)
     # Calls that gRPC holds until the process takes them; beyond it drops more and more, at twice as many all.
     max_pending: int = setting("LANEMESH_MAX_PENDING", 128, low=1, high=100_000)
