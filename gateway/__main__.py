@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from lanemesh.v1.search_pb2_grpc import add_SearchServiceServicer_to_server
 
 from gateway.callers import read_callers
+from gateway.doorman import Doorman
 from gateway.echo import Wall
 from gateway.http import Door, HttpSettings
 from gateway.service import Gateway
@@ -38,13 +39,18 @@ async def build(table: Table, environment: Environment) -> tuple[Server, Callabl
     synthesis = load_synthesis(environment)
     synthesis_ms = synthesis.most_ms if synthesis else 0.0
     gateway = Gateway(table, peers, fusion=own.fusion, synthesis_ms=synthesis_ms, callers=callers)
-    service = Service("lanemesh.v1.SearchService", lambda server: add_SearchServiceServicer_to_server(gateway, server))
+    service = Service(
+        "lanemesh.v1.SearchService",
+        lambda server: add_SearchServiceServicer_to_server(gateway, server),
+        busy=("Search",),
+    )
 
     async def ready() -> None:
         return None
 
     wall = Wall()
-    server = Server(settings, [service], ready, [wall], security)
+    doorman = Doorman(gateway.gate, max(mode.deadline_ms for mode in table.modes.values()))
+    server = Server(settings, [service], ready, [wall], security, doorman)
     trust = Trust(certificates, identity("gateway")) if certificates else None
     protection = Watch(gateway, server.own_address, wall.word, table.protection.pressure, trust)
     protection.start()

@@ -30,13 +30,17 @@ class Echo:
         self._call = call
         self._every = every
         self._clock = clock
-        self._last = 0.0
+        self._last = self._before = 0.0
         self._called: float | None = None
         self._task: asyncio.Task[None] | None = None
 
     def delay(self) -> float:
-        """Seconds that a call which arrives now has waited: as long as the last, or as the one not heard of yet."""
-        return self._last if self._called is None else max(self._last, self._clock() - self._called)
+        """Seconds that a call which arrives now has waited: what two calls on end waited, the one still out included.
+
+        One call that waits alone met an instant in which the machine was busy; a queue that stands makes all wait.
+        """
+        standing = min(self._before, self._last)
+        return standing if self._called is None else max(standing, min(self._last, self._clock() - self._called))
 
     async def once(self) -> None:
         """Calls once."""
@@ -44,7 +48,7 @@ class Echo:
         try:
             await self._call()
         finally:
-            self._last, self._called = self._clock() - called, None
+            self._before, self._last, self._called = self._last, self._clock() - called, None
 
     def start(self) -> None:
         """Calls from now on, in the running loop."""
