@@ -40,7 +40,9 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="answer for the outside providers with a simulator; its results are marked (checkout only)",
     )
     parser.add_argument("--jaeger", action="store_true", help="start Jaeger beside it and send every trace there")
-    parser.add_argument("--envoy", action="store_true", help="put Envoy before the gateway and between it and the lanes")
+    parser.add_argument(
+        "--envoy", action="store_true", help="put Envoy before the gateway and between it and the lanes"
+    )
     parser.add_argument("--demo", action="store_true", help="ingest the demo corpus after the start")
     parser.add_argument("--ask", metavar="QUERY", help="ask this after the start")
     parser.add_argument("--once", action="store_true", help="stop after that instead of serving")
@@ -138,8 +140,12 @@ class _Session:
             f"  logs    {self._children['gateway'].log.parent}",
         ]
         if self._door == envoy.NAME:
-            lines.append(f"  JSON    curl -s {self._address}/v1/search -H 'Content-Type: application/json' -d '{{\"query\": …}}'")
-            lines.append("  Envoy   stands at the gateway's port and passes on what comes; the gateway has moved behind it")
+            lines.append(
+                f"  JSON    curl -s {self._address}/v1/search -H 'Content-Type: application/json' -d '{{\"query\": …}}'"
+            )
+            lines.append(
+                "  Envoy   stands at the gateway's port and passes on what comes; the gateway has moved behind it"
+            )
         if jaeger.NAME in self._children:
             lines.append(f"  traces  LANEMESH_JAEGER_URL=http://{self._children[jaeger.NAME].program.address}")
         for line in lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import aclosing
-from typing import Any, NoReturn
+from typing import Any
 
 import grpc
 
@@ -101,9 +101,9 @@ class Access(grpc.aio.ServerInterceptor):
         )
         return make_unary(unary, **codec)
 
-    async def _check(self, context: Any) -> None | NoReturn:
+    async def _check(self, context: Any) -> None:
         names = peer_names(context)
         if self._names.isdisjoint(names):
             called = ", ".join(names[:4]) or "a certificate without names"
             await abort(context, PermissionDenied(f"{called} may not call this process"))
-        return None
+        return
