@@ -82,8 +82,9 @@ jaeger: $(READY) ## Build Jaeger if need be, start it, serve until Ctrl-C (see d
 format: $(READY) ## Format the code
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
 
-protos: $(READY) ## Regenerate protos/gen from protos/lanemesh
+protos: $(READY) ## Regenerate protos/gen and Envoy's descriptors from protos/lanemesh
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py
+	@$(BIN)/python protos/descriptors.py
 
 manifests: $(READY) ## Render k8s/ from the chart
 	@$(BIN)/python -m tools.manifests

@@ -22,7 +22,7 @@ class Doorman:
         self._gate = gate
         # What a search without a deadline may take at most; the gate knows better once the message is read.
         self._longest_ms = longest_ms
-        self._method = Method("Search")
+        self._method = Method("SearchService/Search")
 
     def __call__(self, context: Context) -> Refusal | None:
         """What to tell a search that has just come; None when it may go on to the gate."""

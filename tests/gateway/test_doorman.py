@@ -19,7 +19,7 @@ from services.runtime.accept import Refusal
 from services.runtime.boundary import Context
 from services.runtime.deadline import Deadline
 from services.runtime.errors import DETAILS_KEY
-from services.runtime.telemetry import RPCS
+from services.runtime.served import RPCS
 from tests.gateway.clocks import HandClock
 from tests.support import TABLE
 
@@ -62,7 +62,7 @@ async def crowd(gate: Gate, waiting: int) -> AsyncIterator[None]:
 
 
 def counted() -> float:
-    value: float = RPCS.labels("Search", "RESOURCE_EXHAUSTED")._value.get()
+    value: float = RPCS.of("SearchService/Search", "RESOURCE_EXHAUSTED").value
     return value
 
 
