@@ -59,9 +59,7 @@ def test_a_fusion_is_counted() -> None:
     }
 
     def read() -> dict[tuple[str, str], float]:
-        return {
-            (name, label): figure(name, **dict([label.split("=")] if label else [])) for name, label in wanted
-        }
+        return {(name, label): figure(name, **dict([label.split("=")] if label else [])) for name, label in wanted}
 
     before = read()
     observe(response())
