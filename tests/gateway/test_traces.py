@@ -339,8 +339,8 @@ async def test_a_hedged_call_is_one_span_with_two_servers_below() -> None:
     one, two = Scripted(name="one"), Scripted(name="two")
     async with replicated(one, two) as running:
         one.stall = forever
-        before = at_work()
         async with collected() as collector:
+            before = at_work()
             while not one.asked:
                 reply = await running.search.Search(WHY, metadata=SAMPLE)
             await settled(before)
