@@ -264,10 +264,14 @@ async def test_health_and_metrics(ready: bool, status: int) -> None:
 
 
 async def test_a_scraper_that_reads_openmetrics_gets_it() -> None:
-    async with mesh({"keyword": FakeLane()}, table=UNHURRIED) as running, door(running) as session:
-        async with session.get("/metrics", headers={"Accept": "application/openmetrics-text"}) as response:
-            assert response.headers["Content-Type"].startswith("application/openmetrics-text")
-            assert (await response.text()).endswith("# EOF\n")
+    accepted = {"Accept": "application/openmetrics-text"}
+    async with (
+        mesh({"keyword": FakeLane()}, table=UNHURRIED) as running,
+        door(running) as session,
+        session.get("/metrics", headers=accepted) as response,
+    ):
+        assert response.headers["Content-Type"].startswith("application/openmetrics-text")
+        assert (await response.text()).endswith("# EOF\n")
 
 
 async def test_a_degraded_query_over_http_is_a_trace_too() -> None:
