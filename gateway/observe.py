@@ -67,6 +67,13 @@ class Observed(Query):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        try:
+            self._account(error)
+        except Exception as trouble:
+            # An answer must not be lost for want of an account of it.
+            log.error("the account of a query failed", exc_info=trouble)
+
+    def _account(self, error: BaseException | None) -> None:
         trace = telemetry.current()
         span = trace.span if trace is not None else None
         if span is not None:

@@ -7,7 +7,7 @@ import time
 import pytest
 from lanemesh.v1 import evidence_pb2, fusion_pb2, lane_pb2, search_pb2
 
-from services.runtime.errors import BadReply, InvalidRequest, Overloaded, Unavailable
+from services.runtime.errors import BadReply, InvalidRequest, LanemeshError, Overloaded, Unavailable
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31m[bold]red[/bold]\x1b[0m \x9b2J\u202etfel"
 
@@ -284,3 +284,22 @@ def test_a_stream_without_an_answer_is_an_error(gateway, run):
     outcome = run("ask", "x", "--stream")
     assert outcome.code == 1
     assert "without an answer" in outcome.err
+
+
+def test_a_trace_is_a_link_where_jaeger_is_known(gateway, run, monkeypatch):
+    monkeypatch.setenv("LANEMESH_JAEGER_URL", "http://127.0.0.1:16686/")
+    gateway.replies["Search"] = answer()
+    assert f"trace http://127.0.0.1:16686/trace/{'ab' * 16}\n" in run("ask", "Why?").out
+    reply = answer()
+    reply.trace_id = "../../evil"
+    gateway.replies["Search"] = reply
+    assert "trace ../../evil\n" in run("ask", "Why?").out
+
+
+def test_a_question_that_fails_says_which_trace_tells_more(gateway, run):
+    gateway.error = LanemeshError("broken")
+    outcome = run("ask", "Why?")
+    trace_id = gateway.metadata["traceparent"].split("-")[1]
+    assert outcome.err == f"lanemesh: broken (trace {trace_id})\n"
+    told = json.loads(run("ask", "Why?", "--json").err)
+    assert told["error"]["trace_id"] == gateway.metadata["traceparent"].split("-")[1]

@@ -6,7 +6,9 @@ from lanemesh.v1 import lane_pb2, search_pb2
 
 from client.mesh import Mesh
 from services.runtime.deadline import Deadline, ambient
-from services.runtime.errors import BadReply, DeadlinePassed, InvalidRequest, Unavailable
+from services.runtime.errors import BadReply, DeadlinePassed, InvalidRequest, LanemeshError, Unavailable
+from services.runtime.trace import NAME_ONLY
+from tests.otlp import collected, failed
 
 TRACE = "00-" + "ab" * 16 + "-" + "cd" * 8 + "-01"
 
@@ -43,7 +45,10 @@ async def test_the_trace_of_the_caller_is_passed_on(gateway):
     async with Mesh() as mesh:
         await mesh.lanes(traceparent=TRACE)
         assert gateway.metadata["traceparent"] == TRACE
+        assert "tracestate" not in gateway.metadata
         await mesh.lanes()
+        # Nobody exports here: the trace has a name, and the gateway decides on the rest.
+        assert gateway.metadata["tracestate"] == NAME_ONLY
         first = gateway.metadata["traceparent"]
         await mesh.lanes()
     assert first.endswith("-00")
@@ -142,3 +147,26 @@ async def test_a_refused_ingestion_says_why(gateway):
     async with Mesh() as mesh:
         with pytest.raises(InvalidRequest, match=r"document\.id"):
             await mesh.ingest(records(3))
+
+
+async def test_with_an_exporter_a_call_is_the_root_of_its_trace(gateway):
+    gateway.replies["ListLanes"] = search_pb2.ListLanesResponse()
+    gateway.replies["StreamSearch"] = [search_pb2.StreamSearchResponse(final=search_pb2.SearchResponse(answer="a"))]
+    async with collected(sample_rate=1.0) as collector, Mesh() as mesh:
+        await mesh.lanes()
+        span_id = gateway.metadata["traceparent"].split("-")[2]
+        assert gateway.metadata["traceparent"].endswith("-01")
+        assert "tracestate" not in gateway.metadata
+        assert [event async for event in mesh.stream("q")]
+    assert collector.edges() == {("", "client ListLanes"), ("", "client StreamSearch")}
+    assert collector.one("client ListLanes").span_id.hex() == span_id
+
+
+async def test_an_error_knows_its_trace(gateway):
+    gateway.error = LanemeshError("broken")
+    async with collected(sample_rate=1.0) as collector, Mesh() as mesh:
+        with pytest.raises(LanemeshError) as raised:
+            await mesh.lanes()
+    assert raised.value.trace_id == gateway.metadata["traceparent"].split("-")[1]
+    assert raised.value.trace_id == collector.spans[0].trace_id.hex()
+    assert failed(collector.one("client ListLanes"))

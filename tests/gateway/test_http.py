@@ -24,7 +24,8 @@ from services.runtime.jsonform import to_json
 from tests.gateway.reading import UNHURRIED, at_work, settled
 from tests.gateway.test_guard import NARROW
 from tests.gateway.test_main import ENVIRONMENT
-from tests.support import TABLE, FakeLane, Mesh, evidence, mesh
+from tests.otlp import UNSAMPLED, collected
+from tests.support import NOBODY, TABLE, FakeLane, Mesh, evidence, mesh
 
 WHY = {"query": "why"}
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
@@ -260,6 +261,24 @@ async def test_health_and_metrics(ready: bool, status: int) -> None:
         await post(session, "/v1/search", WHY)
         async with session.get("/metrics") as response:
             assert 'lanemesh_rpc_total{code="OK",method="http/Search"}' in await response.text()
+
+
+async def test_a_scraper_that_reads_openmetrics_gets_it() -> None:
+    accepted = {"Accept": "application/openmetrics-text"}
+    async with (
+        mesh({"keyword": FakeLane()}, table=UNHURRIED) as running,
+        door(running) as session,
+        session.get("/metrics", headers=accepted) as response,
+    ):
+        assert response.headers["Content-Type"].startswith("application/openmetrics-text")
+        assert (await response.text()).endswith("# EOF\n")
+
+
+async def test_a_degraded_query_over_http_is_a_trace_too() -> None:
+    lanes = {"keyword": FakeLane([evidence("k")]), "kg": NOBODY}
+    async with collected() as collector, mesh(lanes, table=UNHURRIED) as running, door(running) as session:
+        await post(session, "/v1/search", WHY, traceparent=UNSAMPLED)
+    assert {("", "http/Search"), ("http/Search", "lane keyword"), ("http/Search", "fuse")} <= collector.edges()
 
 
 def test_every_status_code_has_an_http_status() -> None:

@@ -189,7 +189,7 @@ async def test_no_label_comes_from_what_a_caller_sends() -> None:
         query=f"{HOSTILE} project:{HOSTILE}",
         projects=[HOSTILE],
         constraints=lane_pb2.Constraints(sources=["docs"], language=HOSTILE[:2]),
-        context=[lane_pb2.ContextItem(text=HOSTILE)],
+        context=[lane_pb2.ContextItem(title=HOSTILE, text=HOSTILE)],
     )
     async with mesh(lanes, table=UNHURRIED) as running:
         await running.search.Search(request, metadata=(("user-agent", HOSTILE), ("x-tenant", HOSTILE)))

@@ -245,6 +245,15 @@ async def test_a_query_that_failed_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     assert {"lane web", "lane keyword"} <= set(collector.names())
 
 
+async def test_an_answer_is_not_lost_for_want_of_its_account(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("gateway.observe.Writer", None)
+    reply, _ = await asked(healthy())
+    assert len(reply.results) == 2
+    assert "the account of a query failed" in caplog.text
+
+
 @pytest.mark.parametrize("request_", [SearchRequest(query=""), SearchRequest(query="q", mode=99)])  # type: ignore[arg-type]
 async def test_a_mistake_of_the_caller_is_not_kept(request_: SearchRequest) -> None:
     async with collected() as collector, mesh(healthy(), table=UNHURRIED) as running:
@@ -339,8 +348,8 @@ async def test_a_hedged_call_is_one_span_with_two_servers_below() -> None:
     one, two = Scripted(name="one"), Scripted(name="two")
     async with replicated(one, two) as running:
         one.stall = forever
-        before = at_work()
         async with collected() as collector:
+            before = at_work()
             while not one.asked:
                 reply = await running.search.Search(WHY, metadata=SAMPLE)
             await settled(before)

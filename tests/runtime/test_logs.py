@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +16,7 @@ from lanemesh.v1.lane_pb2 import RetrieveRequest, RetrieveResponse
 from lanemesh.v1.lane_pb2_grpc import LaneServiceStub
 
 from services.runtime import logs
-from services.runtime.logs import JsonFormatter
+from services.runtime.logs import JsonFormatter, TextFormatter
 from tests.support import FakeLane, lane_server
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
@@ -99,3 +101,43 @@ async def test_a_line_written_in_a_call_carries_its_trace(capsys: pytest.Capture
     lines = {line["message"]: line for line in map(json.loads, capsys.readouterr().err.splitlines())}
     assert lines["looking"]["trace_id"] == TRACE_ID
     assert "trace_id" not in lines["outside"]
+
+
+def text(made: logging.LogRecord) -> str:
+    return TextFormatter("keyword").format(made)
+
+
+def test_a_person_reads_one_line_of_words() -> None:
+    line = text(record("listening", port=50051))
+    assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3} WARNING keyword   listening port=50051", line)
+
+
+def test_a_line_for_a_person_neither_breaks_nor_steers_the_terminal() -> None:
+    assert text(record("a\nb\x1b[31m\x9b", word="c\rd")).endswith(r"a\nb\x1b[31m\x9b word=c\rd")
+
+
+def test_an_exception_stands_below_its_line() -> None:
+    made = record("unexpected error")
+    try:
+        raise ValueError("broken")
+    except ValueError:
+        made.exc_info = sys.exc_info()
+    first, *below = text(made).splitlines()
+    assert first.endswith("unexpected error")
+    assert below[-1] == "ValueError: broken"
+
+
+@pytest.mark.usefixtures("root_logger")
+@pytest.mark.parametrize(
+    ("form", "terminal", "readable"),
+    [("auto", False, False), ("auto", True, True), ("json", True, False), ("text", False, True)],
+)
+def test_the_form_follows_the_setting_and_the_terminal(
+    form: logs.Format, terminal: bool, readable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr(written, "isatty", lambda: terminal)
+    monkeypatch.setattr(sys, "stderr", written)
+    logs.configure("keyword", form=form)
+    logging.getLogger("services").warning("first")
+    assert written.getvalue().startswith("{") is not readable
