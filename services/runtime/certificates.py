@@ -15,16 +15,15 @@ from pathlib import Path
 from typing import Protocol
 from weakref import WeakSet
 
-from prometheus_client import Gauge
-
 from services.runtime.errors import StartupError
 from services.runtime.handshake import Unfit, prove, read_authorities
+from services.runtime.metrics import Levels
 from services.runtime.settings import load, setting
 
 log = logging.getLogger(__name__)
 
 DOMAIN = "lanemesh"
-EXPIRY = Gauge("lanemesh_certificate_expiry_seconds", "Unix time at which the certificate in use expires.")
+EXPIRY = Levels("lanemesh_certificate_expiry_seconds", "Unix time at which the certificate in use expires.").of()
 
 
 def identity(process: str) -> str:

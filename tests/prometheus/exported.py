@@ -12,6 +12,7 @@ from prometheus_client import REGISTRY
 import fusion_service.observe
 import gateway.metrics
 import services.providers.metrics
+import services.runtime.certificates
 import services.runtime.exporter
 import services.runtime.served
 
@@ -20,6 +21,7 @@ EXPORTERS = (
     fusion_service.observe,
     gateway.metrics,
     services.providers.metrics,
+    services.runtime.certificates,
     services.runtime.exporter,
     services.runtime.served,
 )

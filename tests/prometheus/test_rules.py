@@ -46,6 +46,7 @@ def test_an_alert_leads_to_its_runbook(rule: dict[str, Any]) -> None:
     assert rule["annotations"]["runbook"] == f"docs/operations.md#{rule['alert'].lower()}"
     assert rule["annotations"]["summary"]
     assert rule["labels"]["severity"] in {"critical", "warning"}
+    assert f"\n### {rule['alert']}\n" in (ROOT / "docs" / "operations.md").read_text()
     assert f"| `{rule['alert']}` |" in (ROOT / "docs" / "alerts.md").read_text()
 
 

@@ -107,11 +107,11 @@ def test_one_of_another_process_is_refused(office: Office) -> None:
 
 def test_new_files_are_used_and_their_end_is_told(office: Office) -> None:
     certificates = office.certificates("keyword")
-    before, expires = certificates.look(), EXPIRY._value.get()
+    before, expires = certificates.look(), EXPIRY.read()
     assert certificates.look() is before
     office.issue("keyword", days=2.0)
     assert certificates.look().certificate != before.certificate
-    assert EXPIRY._value.get() > expires + 80_000
+    assert EXPIRY.read() > expires + 80_000
 
 
 @pytest.mark.parametrize("suffix", ["ca.crt", "keyword.crt", "keyword.key"])
