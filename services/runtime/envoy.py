@@ -41,8 +41,8 @@ CLIENT_CERTIFICATES = "LANEMESH_CLIENT_CERTIFICATES"
 class Ports:
     """Where Envoy stands: in front, at the gateway's port; everything else in a block above the mesh.
 
-    In the block every part has its offset of the lane table again: the gateway, which has moved there, and for each lane
-    and fusion the listener by which the gateway reaches it.
+    In the block every part has its offset of the lane table again: the gateway, which has moved there, and for each
+    lane and fusion the listener by which the gateway reaches it.
     """
 
     base: int
