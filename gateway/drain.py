@@ -1,4 +1,4 @@
-"""Has Envoy send its callers elsewhere before the gateway drains: `python -m gateway.drain SOCKET SECONDS`, a preStop hook.
+"""Has Envoy send its callers elsewhere before the gateway drains: `python -m gateway.drain SOCKET SECONDS`.
 
 Envoy tells each caller at its next answer that the connection is to be left, and serves on meanwhile.
 """

@@ -60,7 +60,10 @@ class Ports:
 
     def taken(self, table: Table) -> tuple[int, ...]:
         """Those Envoy listens at, besides the front."""
-        return (self.metrics, *(self.block + row.port for row in (*table.enabled(), table.fusion)))
+        return (
+            self.metrics,
+            *(self.block + port for port in [*(row.port for row in table.enabled()), table.fusion.port]),
+        )
 
 
 def between(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from tests.chart.conftest import Rendered, component, containers, render
+import yaml
+
+from tests.chart.conftest import CHART, Rendered, component, containers, render
 
 
 def test_every_service_leads_to_a_port_of_its_pods(rendered: Rendered) -> None:
@@ -93,11 +95,20 @@ def test_the_monitor_finds_every_process() -> None:
     rendered = render("secured")
     (monitor,) = rendered.of("ServiceMonitor")
     wanted = monitor["spec"]["selector"]["matchLabels"].items()
-    chosen = {component(service) for service in rendered.of("Service") if wanted <= service["metadata"]["labels"].items()}
-    assert chosen == {"gateway", "fusion", *rendered.values["lanes"]}
+    chosen = [service for service in rendered.of("Service") if wanted <= service["metadata"]["labels"].items()]
+    assert {component(service) for service in chosen} == {"gateway", "fusion", *rendered.values["lanes"]}
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
     ports = {port["name"] for service in rendered.of("Service") for port in service["spec"]["ports"]}
     assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} <= ports
+
+
+def test_alerts_and_dashboard_are_the_files_of_the_chart() -> None:
+    rendered = render("secured")
+    (rule,) = rendered.of("PrometheusRule")
+    assert rule["spec"] == yaml.safe_load((CHART / "files" / "prometheus" / "rules.yaml").read_text(encoding="utf-8"))
+    dashboard = rendered.one("ConfigMap", "lanemesh-dashboard")["data"]["lanemesh.json"]
+    assert dashboard == (CHART / "files" / "grafana" / "lanemesh.json").read_text(encoding="utf-8")
+    assert not render("bare").of("PrometheusRule", "ServiceMonitor")
 
 
 def test_peers_are_called_where_they_listen(rendered: Rendered) -> None:
@@ -109,7 +120,8 @@ def test_peers_are_called_where_they_listen(rendered: Rendered) -> None:
     if rendered.values["envoy"]["enabled"]:
         text = rendered.one("ConfigMap", "lanemesh-envoy")["data"]["envoy.yaml"]
         called = set(re.findall(r'address: "(lanemesh-[a-z]+)", port_value: (\d+)', text))
-        assert called >= {(f"lanemesh-{name}", str(addresses[f"lanemesh-{name}"]["grpc"])) for name in [*lanes, "fusion"]}
+        names = [f"lanemesh-{name}" for name in [*lanes, "fusion"]]
+        assert called >= {(name, str(addresses[name]["grpc"])) for name in names}
     else:
         gateway = rendered.one("Deployment", "lanemesh-gateway")["spec"]["template"]["spec"]["containers"][0]
         settings = {variable["name"]: variable["value"] for variable in gateway["env"]}

@@ -50,7 +50,8 @@ def test_secrets_come_by_reference_alone(rendered: Rendered) -> None:
     for name, pod in rendered.pods():
         for container in containers(pod):
             for variable in container.get("env", []):
-                assert not SECRET.search(variable["name"]) or "valueFrom" in variable or variable["value"].startswith("/")
+                if SECRET.search(variable["name"]) and not variable.get("value", "").startswith("/"):
+                    assert "valueFrom" in variable, name
                 assert ("value" in variable) != ("valueFrom" in variable), name
 
 
@@ -81,7 +82,8 @@ def test_probes_ask_the_plain_listener_by_grpc(rendered: Rendered) -> None:
         if "LANEMESH_HEALTH_LISTEN" not in settings:
             continue
         port = int(settings["LANEMESH_HEALTH_LISTEN"].rpartition(":")[2])
-        assert process["startupProbe"]["grpc"] == process["livenessProbe"]["grpc"] == {"port": port, "service": "liveness"}
+        for probe in ("startupProbe", "livenessProbe"):
+            assert process[probe]["grpc"] == {"port": port, "service": "liveness"}, name
         assert process["readinessProbe"]["grpc"] == {"port": port}, name
 
 

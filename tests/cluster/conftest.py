@@ -74,10 +74,14 @@ def release(cluster: Cluster) -> Iterator[Cluster]:
     """The cluster, from which the test's release is removed afterwards, with the volumes that outlive it."""
     yield cluster
     cluster.helm("uninstall", RELEASE, "--ignore-not-found", "--wait", "--timeout", "60s")
-    for claim in cluster.kube.list("PersistentVolumeClaim", "v1", NAMESPACE):
+    for claim in _claims(cluster):
         path = f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/{claim['metadata']['name']}"
         cluster.kube.call("DELETE", path)
-    eventually(lambda: None if cluster.kube.list("PersistentVolumeClaim", "v1", NAMESPACE) else True, "no claim is left")
+    eventually(lambda: None if _claims(cluster) else True, "no claim is left")
+
+
+def _claims(cluster: Cluster) -> list[Object]:
+    return cluster.kube.list("PersistentVolumeClaim", "v1", NAMESPACE)
 
 
 def _served(kube: Kube, version: str) -> str | None:
