@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[2]
 PORTS = 60
 
 
-async def test_a_question_goes_through_envoy_in_and_out(tmp_path):
+@pytest.mark.parametrize("more", [[], ["--tls"]])
+async def test_a_question_goes_through_envoy_in_and_out(tmp_path, more):
     try:
         envoy.envoy()
         envoy.helm()
@@ -29,7 +30,17 @@ async def test_a_question_goes_through_envoy_in_and_out(tmp_path):
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "README.md").write_text("# Checkout\n\nCheckout reserves stock for ten minutes.\n")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("LANEMESH_", "OTEL_"))}
-    words = ["up", "--envoy", "--lanes", "local", "--port-base", str(base), "--project-root", str(tmp_path / "project")]
+    words = [
+        "up",
+        "--envoy",
+        *more,
+        "--lanes",
+        "local",
+        "--port-base",
+        str(base),
+        "--project-root",
+        str(tmp_path / "project"),
+    ]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "client.main", *words, "--ask", "How long does checkout reserve stock here?", "--once"),
         cwd=ROOT,
