@@ -71,8 +71,6 @@ async def run(arguments: argparse.Namespace) -> int:
             stages = dev.stages(table, settings, environment)
             tls = None
             if arguments.tls:
-                if arguments.envoy:
-                    raise InvalidRequest("tls", "not together with --envoy, which forwards in plain text on loopback")
                 stages, tls = _secured(stages, settings.home.resolve() / certs.FOLDER)
             if arguments.envoy:
                 stages = _envoy(stages, table, settings)
@@ -153,8 +151,9 @@ class _Session:
             f"  logs    {self._children['gateway'].log.parent}",
         ]
         if self._door == envoy.NAME:
-            asked = "-H 'Content-Type: application/json' -d '{\"query\": …}'"
-            lines.append(f"  JSON    curl -s {self._address}/v1/search {asked}")
+            if self._tls is None:
+                asked = "-H 'Content-Type: application/json' -d '{\"query\": …}'"
+                lines.append(f"  JSON    curl -s {self._address}/v1/search {asked}")
             lines.append("  Envoy   stands at the gateway's port; the gateway has moved behind it")
         if jaeger.NAME in self._children:
             lines.append(f"  traces  LANEMESH_JAEGER_URL=http://{self._children[jaeger.NAME].program.address}")

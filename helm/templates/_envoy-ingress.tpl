@@ -94,7 +94,8 @@
     filter_enabled: {default_value: {numerator: 100}}
     filter_enforced: {default_value: {numerator: 100}}
     # The bucket of whoever has none of its own, which is nobody: every caller has an address.
-    token_bucket: {max_tokens: 4294967295, fill_interval: 1s}
+    token_bucket: {max_tokens: 4294967295, tokens_per_fill: 4294967295, fill_interval: 1s}
+    always_consume_default_token_bucket: false
     rate_limited_as_resource_exhausted: true
     rate_limits: [{actions: [{remote_address: {}}]}]
     max_dynamic_descriptors: {{ $ingress.rate.callers }}

@@ -30,11 +30,11 @@ FIRST, SPAN = 14_000, 8_000
 INGRESS, METRICS = 10, 11
 
 
-def free_base() -> int:
-    """The first of twelve consecutive free ports, sought from a place of this process's own."""
-    start = os.getpid() * PORTS % SPAN
-    for base in (FIRST + (start + offset) % SPAN for offset in range(0, SPAN, PORTS)):
-        sockets = [socket.socket() for _ in range(PORTS)]
+def free_base(count: int = PORTS) -> int:
+    """The first of so many consecutive free ports, sought from a place of this process's own."""
+    start = os.getpid() * count % SPAN
+    for base in (FIRST + (start + offset) % SPAN for offset in range(0, SPAN, count)):
+        sockets = [socket.socket() for _ in range(count)]
         try:
             for offset, probe in enumerate(sockets):
                 probe.bind(("127.0.0.1", base + offset))
