@@ -46,14 +46,16 @@
           {{- range splitList "," .endpoints }}
           - endpoint: {{ include "lanemesh.envoy.endpoint" . }}
           {{- end }}
-  {{- if and $envoy.tls.enabled $envoy.tls.upstream }}
+  {{- /* The gateway listens on loopback in plain text: TLS ends here. */}}
+  {{- if and $envoy.tls.enabled $envoy.tls.upstream (ne .name "gateway") }}
+  {{- $name := $envoy.tls.upstream_name | replace "{name}" .name }}
   transport_socket:
     name: envoy.transport_sockets.tls
     typed_config:
       "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext
-      sni: {{ $envoy.tls.upstream_name | quote }}
+      sni: {{ $name | quote }}
       common_tls_context:
-        {{- include "lanemesh.envoy.secrets" (dict "root" .root "name" $envoy.tls.upstream_name) | nindent 8 }}
+        {{- include "lanemesh.envoy.secrets" (dict "root" .root "name" $name) | nindent 8 }}
         alpn_protocols: [h2]
   {{- end }}
 {{- end }}

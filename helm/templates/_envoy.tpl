@@ -57,7 +57,7 @@ static_resources:
       {{- include "lanemesh.envoy.http2" . | nindent 6 }}
       load_assignment:
         cluster_name: collector
-        {{- with $envoy.tracing.collector }}
+        {{- with $envoy.tracing.collector | default (include "lanemesh.collector" . | trimPrefix "http://" | trimSuffix "/") }}
         endpoints:
           - lb_endpoints:
               - endpoint: {{ include "lanemesh.envoy.endpoint" . }}

@@ -34,7 +34,8 @@ class Kube:
             "127.0.0.1", self.port, timeout=30, context=ssl.create_default_context(cafile=str(self.authority))
         )
         try:
-            headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+            kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+            headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
             content = None if body is None else json.dumps(body)
             connection.request(method, f"{path}?{urlencode(query)}" if query else path, content, headers)
             reply = connection.getresponse()

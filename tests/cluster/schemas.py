@@ -9,6 +9,7 @@ from typing import Any
 
 LOCATION = "{{.Group}}-{{.ResourceKind}}-{{.ResourceAPIVersion}}.json"
 _DEFINITIONS = "definitions.json"
+_KEPT = {"type", "required", "enum", "items", "additionalProperties", "minimum", "maximum", "pattern"}
 _KINDS = "x-kubernetes-group-version-kind"
 
 
@@ -26,16 +27,18 @@ def write(document: Mapping[str, Any], folder: Path) -> str:
 
 
 def _strict(schema: Any) -> Any:
-    if isinstance(schema, list):
-        return [_strict(part) for part in schema]
     if not isinstance(schema, Mapping):
         return schema
     # Quantities and ports are declared as strings with this mark, and may be numbers.
     if schema.get("format") == "int-or-string" or schema.get("x-kubernetes-int-or-string"):
         return {"type": ["integer", "string"]}
     if "$ref" in schema:
-        return {"$ref": schema["$ref"]}
-    kept = {key: _strict(value) for key, value in schema.items() if not key.startswith("x-")}
-    if "properties" in kept and "additionalProperties" not in kept:
-        kept["additionalProperties"] = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+        return {"$ref": schema["$ref"].replace("#/", f"{_DEFINITIONS}#/")}
+    kept = {key: value for key, value in schema.items() if key in _KEPT}
+    if "properties" in schema:
+        kept["properties"] = {name: _strict(value) for name, value in schema["properties"].items()}
+        kept.setdefault("additionalProperties", bool(schema.get("x-kubernetes-preserve-unknown-fields")))
+    for key in ("items", "additionalProperties"):
+        if key in kept:
+            kept[key] = _strict(kept[key])
     return kept
