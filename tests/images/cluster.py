@@ -63,6 +63,19 @@ class Cluster:
                 await self._add(name, 0)
                 leaving.create_task(self._end(name, pod))
 
+    async def helm_test(self) -> int:
+        """Runs the pod of `helm test`; its exit code."""
+        (hook,) = self.manifests.of_kind("Pod")
+        pod = Pod("helm-test", hook, self.folder / "helm-test")
+        try:
+            await pod.start(self.manifests, self.network, {})
+            code = await pod.exit_code()
+            if code:
+                print(await pod.logs())
+            return code
+        finally:
+            await pod.remove()
+
     def find(self, name: str) -> Sequence[str] | None:
         """The addresses behind a name, or None when it is nobody's."""
         service = self._services.get(name.partition(".")[0])

@@ -6,20 +6,24 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from client.authority import Pair, issue, new_authority
 from client.ingest import ingest
 from client.mesh import Mesh
 from client.reading import find, read
 from images import base, build
 from images.engine import exists
+from services.runtime.certificates import identity
 from services.runtime.envoy import envoy
 from tests.images.backends import SECRET, backends
-from tests.images.chart import Manifests
+from tests.images.chart import Manifests, Object
 from tests.images.cluster import Cluster, bridge
 from tests.images.podman import FILES, PROCESSES
 
@@ -84,25 +88,59 @@ def run(containers: dict[str, str]) -> Callable[[str, str], str]:
     return runs
 
 
+@asynccontextmanager
+async def installed(
+    values: dict[str, Any], secrets: Sequence[Object], folder: Path, host: str
+) -> AsyncIterator[Cluster]:
+    """The chart with these values over the images made here, up."""
+    own = {"images": {"registry": "localhost", "pull": "Never"}, "envoy": {"image": ENVOY} | values.pop("envoy", {})}
+    manifests = Manifests.render(own | values, folder)
+    manifests.objects |= {("Secret", each["metadata"]["name"]): each for each in secrets}
+    running = Cluster(manifests, folder, NETWORK, host)
+    async with running.networked():
+        try:
+            await running.up()
+            yield running
+        finally:
+            await running.down()
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def cluster(containers: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cluster]:
-    """Everything the chart installs, up, with the demo corpus in its indexes."""
+    """Everything the chart installs, index lanes on servers and so in two replicas, with the demo corpus."""
     folder = tmp_path_factory.mktemp("cluster")
     async with bridge(NETWORK) as host, backends(host, folder) as values:
-        values["images"] = {"registry": "localhost", "pull": "Never"}
-        values["envoy"] = {"image": ENVOY}
-        values["deploy"]["processes"]["local"] = {
-            "volumes": [{"name": "project", "hostPath": {"path": str((CORPUS / "payments").resolve())}}]
-        }
-        manifests = Manifests.render(values, folder)
-        manifests.objects["Secret", "arango"] = SECRET
-        running = Cluster(manifests, folder, NETWORK, host)
-        async with running.networked():
-            try:
-                await running.up()
-                async with Mesh(f"{host}:50051") as mesh:
-                    summary = await ingest(mesh, read(find([str(CORPUS)]), None, None))
-                assert summary.complete
-                yield running
-            finally:
-                await running.down()
+        project = {"name": "project", "hostPath": {"path": str((CORPUS / "payments").resolve())}}
+        values["deploy"]["processes"]["local"] = {"volumes": [project]}
+        async with installed(values, [SECRET], folder, host) as running:
+            async with Mesh(f"{host}:50051") as mesh:
+                summary = await ingest(mesh, read(find([str(CORPUS)]), None, None))
+            assert summary.complete
+            yield running
+
+
+@pytest.fixture(scope="module")
+def authority() -> Pair:
+    """Who issues the certificates of a secured mesh."""
+    return new_authority()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def secured(
+    containers: dict[str, str], authority: Pair, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Cluster]:
+    """The chart as it comes, indexes in volumes of the lanes' own, with mutual TLS between all processes."""
+    values = {"tls": {"enabled": True, "secrets": "{name}-tls"}, "envoy": {"tls": {"enabled": True}}}
+    secrets = [certificate(authority, process) for process in build.processes()]
+    folder = tmp_path_factory.mktemp("secured")
+    async with bridge(NETWORK) as host, installed(values, secrets, folder, host) as running:
+        yield running
+
+
+def certificate(authority: Pair, process: str) -> Object:
+    """The Secret that cert-manager would make for a process."""
+    names = [identity(process), *(["lanemesh-gateway"] if process == "gateway" else [])]
+    issued = issue(authority, names)
+    held = {"tls.crt": issued.certificate_pem(), "tls.key": issued.key_pem(), "ca.crt": authority.certificate_pem()}
+    entries = {name: content.decode() for name, content in held.items()}
+    return {"kind": "Secret", "metadata": {"name": f"{process}-tls"}, "stringData": entries}
