@@ -11,7 +11,6 @@ import pytest
 from tests.cluster import schemas
 from tests.cluster.conftest import NAMESPACE, RELEASE, ROOT, VALUES, Cluster
 
-
 # No objects of the cluster.
 INPUTS = ("kustomization.yaml", "values.yaml")
 
