@@ -8,7 +8,8 @@ DATA ?= ../shared/data
 SAMPLE ?= How many times does PaymentAdapter retry a failed charge?
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test test-cluster manifests bench eval lint test-trace jaeger-build jaeger format protos lock clean
+.PHONY: help setup run certs demo test test-cluster test-images test-trace manifests images bench bench-index eval lint format \
+	jaeger-build jaeger protos lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +29,9 @@ $(READY): requirements.lock pyproject.toml
 run: $(READY) ## Start the mesh with the demo corpus, answer a sample question, serve until Ctrl-C
 	@$(BIN)/lanemesh up --demo --project-root examples/corpus/payments --ask "$(SAMPLE)"
 
+certs: $(READY) ## Make or renew the certificates of a mesh on this machine (CERTS=folder)
+	@$(BIN)/lanemesh certs $(CERTS)
+
 demo: $(READY) ## The same without staying
 	@$(BIN)/lanemesh up --demo --project-root examples/corpus/payments --ask "$(SAMPLE)" --once
 
@@ -41,6 +45,15 @@ test-cluster: $(READY) ## Install the chart on a real API server (needs Go and e
 
 bench: $(READY) ## Measure the ratios against bare grpc.aio (a few minutes)
 	@$(BIN)/lanemesh bench
+
+bench-index: $(READY) ## Measure the index lanes on judged data (DATA=folder PARTS="judged exact graph speed")
+	@$(BIN)/python -m bench.index $(DATA) $(if $(PARTS),--parts $(PARTS))
+
+images: $(READY) ## Build an image of every process (BASE=image, or BASE=local to make one; see docs/images.md)
+	@$(BIN)/python -m images.build $(if $(BASE),--base $(BASE)) $(if $(PREFIX),--prefix $(PREFIX)) $(PROCESSES)
+
+test-images: $(READY) ## Build the images, run the chart's pods from them, restart each under load (root, podman)
+	@LANEMESH_TEST_IMAGES=1 $(BIN)/python -m pytest tests/images -s
 
 eval: $(READY) ## Measure ranking, citations and disagreements on judged data (DATA=folder)
 	@$(BIN)/python -m bench.fusion $(DATA) $(if $(RANKINGS),--rankings $(RANKINGS))
@@ -69,8 +82,9 @@ jaeger: $(READY) ## Build Jaeger if need be, start it, serve until Ctrl-C (see d
 format: $(READY) ## Format the code
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
 
-protos: $(READY) ## Regenerate protos/gen from protos/lanemesh
+protos: $(READY) ## Regenerate protos/gen and Envoy's descriptors from protos/lanemesh
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py
+	@$(BIN)/python protos/descriptors.py
 
 manifests: $(READY) ## Render k8s/ from the chart
 	@$(BIN)/python -m tools.manifests

@@ -1,8 +1,8 @@
-"""`python -m bench.envoy`: what Envoy before the gateway and behind it costs, and what it saves when a replica is killed.
+"""`python -m bench.envoy`: what Envoy costs around the gateway, and what it saves when a replica is killed.
 
-Cost: our gateway with fusion over seven null lanes, called directly and through Envoy (ingress, and egress to every lane
-and to fusion), both in one run and in turn. Loss: one of two replicas is killed by SIGKILL under load, once of a lane
-and once of the gateway; a question counts as lost when it fails or lacks a lane. Writes bench/ENVOY.md.
+Cost: our gateway with fusion over seven null lanes, called directly and through Envoy (ingress, and egress to every
+lane and to fusion), both in one run and in turn. Loss: one of two replicas is killed by SIGKILL under load, once of a
+lane and once of the gateway; a question counts as lost when it fails or lacks a lane. Writes bench/ENVOY.md.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Parts:
             self._python("second lane", "bench.null", "lane", KILLED_LANE, str(self.base + SECOND_LANE))
             self._python("second gateway", "gateway", LANEMESH_LISTEN=self.at(SECOND_GATEWAY), **behind)
         config = envoy.render(self._values(), self.folder)
-        self.start("envoy", envoy.command(config, envoy.WORKERS))
+        self.start("envoy", envoy.command(config))
 
     def at(self, offset: int) -> str:
         """An address of this mesh."""
@@ -226,8 +226,8 @@ def page(samples: Sequence[Round], losses: Mapping[str, tuple[int, int]]) -> str
     lines = [
         "# Envoy",
         "",
-        f"Medians of {len(samples)} interleaved rounds; `bench/envoy.py` says what is measured. CPU is that of all processes, "
-        "the caller's too.",
+        f"Medians of {len(samples)} interleaved rounds; `bench/envoy.py` says what is measured. CPU is that of all "
+        "processes, the caller's too.",
         "",
         "| variant | concurrency | p50 ms | p99 ms | answers/s | CPU ms per answer |",
         "|---|---|---|---|---|---|",

@@ -14,6 +14,9 @@ import psutil
 from bench.null import LANES
 from services.runtime.registry import load_table
 
+# Where the fused gateway's figures are to be had, from the port base.
+METRICS = 22
+
 
 def free_base(count: int) -> int:
     """The first of `count` consecutive free ports."""
@@ -55,7 +58,7 @@ def mesh(base: int, **settings: str) -> Iterator[dict[str, list[psutil.Process]]
     try:
         lanes = [start("bench.null", "lane", name, str(port)) for name, port in ports.items()]
         null = start("bench.null", "gateway", str(base + 20), *map(str, ports.values()))
-        fused = start("gateway", LANEMESH_LISTEN=f"127.0.0.1:{base}")
+        fused = start("gateway", LANEMESH_LISTEN=f"127.0.0.1:{base}", LANEMESH_METRICS_PORT=str(base + METRICS))
         plain = start("gateway", LANEMESH_LISTEN=f"127.0.0.1:{base + 21}", LANEMESH_FUSION_ENABLED="false")
         fusion = start("fusion_service", LANEMESH_LISTEN=f"127.0.0.1:{base + table.fusion.port}")
         me = psutil.Process()

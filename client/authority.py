@@ -70,7 +70,9 @@ def new_authority(now: datetime | None = None, days: float = AUTHORITY_DAYS) -> 
     """An authority of its own making."""
     key = ec.generate_private_key(ec.SECP256R1())
     # Named apart, so that two of them can stand in one file.
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"Lanemesh local authority {x509.random_serial_number():x}"[:64])])
+    name = x509.Name(
+        [x509.NameAttribute(NameOID.COMMON_NAME, f"Lanemesh local authority {x509.random_serial_number():x}"[:64])]
+    )
     usage = x509.KeyUsage(**_usages(key_cert_sign=True, crl_sign=True))
     built = (
         _begun(name, key, now or datetime.now(UTC), days)
@@ -100,9 +102,7 @@ def issue(authority: Pair, names: list[str], now: datetime | None = None, days: 
     return Pair(built, key)
 
 
-def _begun(
-    subject: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime, days: float
-) -> x509.CertificateBuilder:
+def _begun(subject: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime, days: float) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
         .subject_name(subject)

@@ -9,14 +9,15 @@ import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from client.output import new_console
-from services.runtime.certificates import identity
+from services.runtime.certificates import Files, identity
 from services.runtime.dev import DevSettings
-from services.runtime.errors import LanemeshError, StartupError
+from services.runtime.errors import LanemeshError
 from services.runtime.registry import load_table
 from services.runtime.settings import load
 
@@ -55,6 +56,7 @@ def make(folder: Path, processes: list[str], now: datetime | None = None) -> lis
     now = now or datetime.now(UTC)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     made = []
+    issuing = _issuing()
     authority = _authority(folder, now)
     if authority is None:
         authority = _new_authority(folder, now)
@@ -62,21 +64,19 @@ def make(folder: Path, processes: list[str], now: datetime | None = None) -> lis
     for process in (*processes, CLIENT):
         names = [identity(process), *(_LOCAL if process == "gateway" else ())]
         if not _is_good(folder, process, names, authority, now):
-            _write(folder, process, _issuing().issue(authority, names, now))
+            _write(folder, process, issuing.issue(authority, names, now))
             made.append(process)
     return made
 
 
+def files(folder: Path, process: str) -> Files:
+    """Where a process finds its certificate in that folder."""
+    return Files(folder / "ca.crt", folder / f"{process}.crt", folder / f"{process}.key")
+
+
 def environment(folder: Path, process: str) -> Mapping[str, str]:
-    """The variables that point a process at its certificate in that folder."""
-    for name in ("ca.crt", f"{process}.crt", f"{process}.key"):
-        if not (folder / name).is_file():
-            raise StartupError(f"{folder / name} is not there; make it with `lanemesh certs`")
-    return {
-        "LANEMESH_TLS_CA": str(folder / "ca.crt"),
-        "LANEMESH_TLS_CERT": str(folder / f"{process}.crt"),
-        "LANEMESH_TLS_KEY": str(folder / f"{process}.key"),
-    }
+    """The variables that point a process there."""
+    return {variable: str(path) for variable, path in files(folder, process).named().items()}
 
 
 def _authority(folder: Path, now: datetime) -> Pair | None:
@@ -87,7 +87,7 @@ def _authority(folder: Path, now: datetime) -> Pair | None:
 
 def _new_authority(folder: Path, now: datetime) -> Pair:
     """A new one, its certificate before those that are still accepted beside it."""
-    authority = _issuing().new_authority(now)
+    authority: Pair = _issuing().new_authority(now)
     before = _read(folder, "ca")
     kept = before.certificate_pem() if before and before.certificate.not_valid_after_utc > now else b""
     _put(folder / "ca.crt", authority.certificate_pem() + kept, 0o644)
@@ -105,8 +105,9 @@ def _read(folder: Path, name: str) -> Pair | None:
         certificate, key = (folder / f"{name}.crt").read_bytes(), (folder / f"{name}.key").read_bytes()
     except FileNotFoundError:
         return None
+    kind = _issuing().Pair
     try:
-        pair: Pair = _issuing().Pair.read(certificate, key)
+        pair: Pair = kind.read(certificate, key)
     except (ValueError, TypeError):
         return None
     return pair
@@ -126,7 +127,7 @@ def _put(path: Path, content: bytes, mode: int) -> None:
     Path(name).replace(path)
 
 
-def _issuing():  # type: ignore[no-untyped-def]
+def _issuing() -> ModuleType:
     """The module that needs `cryptography`, which no other part of the mesh does."""
     try:
         return importlib.import_module("client.authority")

@@ -138,3 +138,4 @@ def breaker_turned(lane: str, state: BreakerState.ValueType) -> None:
     BREAKERS.of(lane).set(_LEVELS[state])
     if state == BREAKER_STATE_OPEN:
         BREAKERS_OPENED.of(lane).inc()
+        log.warning("breaker opened", extra={"lane": lane})

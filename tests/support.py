@@ -21,7 +21,7 @@ from gateway.service import NOBODY_KNOWN, Gateway
 from services.runtime.__main__ import services_of
 from services.runtime.clients import Peers
 from services.runtime.registry import Table, load_table
-from services.runtime.server import Server, ServerSettings, Service
+from services.runtime.server import Security, Server, ServerSettings, Service
 
 # Every lane is asked whatever the question, but by what the request says: routing has tests of its own.
 _SHIPPED = load_table()
@@ -93,13 +93,16 @@ class FakeLane:
 
 
 @asynccontextmanager
-async def serving(*services: Service, check: Callable[..., object] | None = None) -> AsyncIterator[str]:
+async def serving(
+    *services: Service, check: Callable[..., object] | None = None, security: Security | None = None
+) -> AsyncIterator[str]:
     """The services on a free port; yields the address."""
 
     async def ready() -> None:
         return None
 
-    server = Server(ServerSettings(grace_seconds=0.1, lame_duck_seconds=0.0), services, check or ready)  # type: ignore[arg-type]
+    settings = ServerSettings(grace_seconds=0.1, lame_duck_seconds=0.0)
+    server = Server(settings, services, check or ready, security=security)  # type: ignore[arg-type]
     port = await server.start()
     try:
         yield f"127.0.0.1:{port}"
@@ -139,6 +142,7 @@ async def mesh(
     table: Table = TABLE,
     callers: Callers = NOBODY_KNOWN,
     composer: Composer | None = None,
+    security: Security | None = None,
 ) -> AsyncIterator[Mesh]:
     """A gateway over these lanes; a lane or the fusion service may be given as an address instead."""
     table = table.only(set(lanes))
@@ -161,6 +165,6 @@ async def mesh(
         service = Service(
             "lanemesh.v1.SearchService", lambda server: add_SearchServiceServicer_to_server(gateway, server)
         )
-        address = await stack.enter_async_context(serving(service))
+        address = await stack.enter_async_context(serving(service, security=security))
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
         yield Mesh(SearchServiceStub(channel), channel, addresses, gateway, address)

@@ -38,7 +38,7 @@ _Dumper.add_representer(str, _text)
 def render() -> list[Object]:
     """The objects of the chart, without its tests."""
     helm = Path(sysconfig.get_path("scripts")) / "helm"
-    command = [helm, "template", NAME, ROOT / "helm", "--namespace", NAME, "--values", VALUES]
+    command = [str(helm), "template", NAME, str(ROOT / "helm"), "--namespace", NAME, "--values", str(VALUES)]
     text = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout  # noqa: S603  our own words
     found = [thing for thing in yaml.safe_load_all(text) if thing]
     return [_plain(thing) for thing in found if HOOK not in thing["metadata"].get("annotations", {})]

@@ -19,7 +19,15 @@
             generate_request_id: false
             {{- include "lanemesh.envoy.log" (dict "which" $envoy.access_log.egress "direction" "egress") | nindent 12 }}
             http_filters:
-              - {{ include "lanemesh.envoy.router" .root }}
+              - name: envoy.filters.http.router
+                typed_config:
+                  "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
+                  suppress_envoy_headers: true
+                  upstream_http_filters:
+                    {{- include "lanemesh.envoy.spending" . | nindent 20 }}
+                    - name: envoy.filters.http.upstream_codec
+                      typed_config:
+                        "@type": type.googleapis.com/envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec
             route_config:
               name: egress-{{ $peer.name }}
               # The gateway's channels retry as well, for a mesh without Envoy. This tells them that it has been done.
@@ -58,6 +66,30 @@ route:
         typed_config:
           "@type": type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate
     host_selection_retry_max_attempts: 3
+{{- end }}
+
+{{/* Envoy sends a retry with the deadline of the first try. What that one spent is taken off here. */}}
+{{- define "lanemesh.envoy.spending" -}}
+- name: envoy.filters.http.lua
+  typed_config:
+    "@type": type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua
+    default_source_code:
+      inline_string: |
+        local unit_ms = {H = 3600000, M = 60000, S = 1000, m = 1, u = 0.001, n = 0.000001}
+        function envoy_on_request(call)
+          local noted = call:streamInfo():dynamicMetadata()
+          local now = call:timestamp()
+          local first = noted:get("lanemesh")
+          if first == nil then
+            noted:set("lanemesh", "began", now)
+            return
+          end
+          local given, unit = string.match(call:headers():get("grpc-timeout") or "", "^(%d+)([HMSmun])$")
+          if given then
+            local left = tonumber(given) * unit_ms[unit] - (now - first["began"])
+            call:headers():replace("grpc-timeout", string.format("%dm", math.min(math.max(math.floor(left), 1), 99999999)))
+          end
+        end
 {{- end }}
 
 {{- define "lanemesh.envoy.router" -}}

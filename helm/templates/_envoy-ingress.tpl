@@ -4,7 +4,8 @@
 {{- $ingress := $envoy.ingress -}}
 - name: ingress
   address: {socket_address: {address: {{ $ingress.address | quote }}, port_value: {{ $ingress.port }}}}
-  per_connection_buffer_limit_bytes: 1048576
+  # What the buffer below may hold is never less than this.
+  per_connection_buffer_limit_bytes: {{ $ingress.body }}
   filter_chains:
     - filters:
         - name: envoy.filters.network.http_connection_manager
@@ -103,13 +104,14 @@
           max_tokens: {{ $ingress.rate.burst }}
           tokens_per_fill: {{ max 1 (div $ingress.rate.per_second 10) }}
           fill_interval: 0.1s
-{{- /* What processes say to each other under our own prefix no caller may say. */}}
+{{- /* What processes say to each other, and Envoy to them, no caller may say. */}}
 - name: envoy.filters.http.header_mutation
   typed_config:
     "@type": type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation
     mutations:
       request_mutations:
         - remove_on_match: {key_matcher: {prefix: lanemesh-}}
+        - remove_on_match: {key_matcher: {prefix: x-envoy-}}
 - name: envoy.filters.http.grpc_web
   typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.grpc_web.v3.GrpcWeb}
 - name: envoy.filters.http.buffer

@@ -52,7 +52,11 @@ class Files:
 
     def named(self) -> Mapping[str, Path]:
         """The files there are, by the variable that names each."""
-        both = {"LANEMESH_TLS_CA": self.authorities, "LANEMESH_TLS_CERT": self.certificate, "LANEMESH_TLS_KEY": self.key}
+        both = {
+            "LANEMESH_TLS_CA": self.authorities,
+            "LANEMESH_TLS_CERT": self.certificate,
+            "LANEMESH_TLS_KEY": self.key,
+        }
         return {variable: path for variable, path in both.items() if path is not None}
 
     def stamp(self) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""Envoy beside a mesh on one machine: the chart's own configuration, rendered by helm for loopback, and the program."""
+"""Envoy beside a mesh on one machine: the chart's configuration, rendered by helm for loopback, and the program."""
 
 from __future__ import annotations
 
@@ -23,20 +23,26 @@ NAME = "envoy"
 TEMPLATE = "templates/envoy.yaml"
 CONFIG = "envoy.yaml"
 HOST = "127.0.0.1"
-WORKERS = 1
 WORDS = 5
 # The kernel's limit on the path of a Unix socket.
 SOCKET_PATH = 107
 OTLP = "OTEL_EXPORTER_OTLP_ENDPOINT"
 SAMPLE_RATE = "LANEMESH_TRACE_SAMPLE_RATE"
+# What a process is told of its certificates, and what the chart calls it.
+CERTIFICATES = {
+    "LANEMESH_TLS_CERT": "certificate",
+    "LANEMESH_TLS_KEY": "key",
+    "LANEMESH_TLS_CA": "authority",
+}
+CLIENT_CERTIFICATES = "LANEMESH_CLIENT_CERTIFICATES"
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where Envoy stands in a mesh on one machine: in front at the gateway's port, everything else in a block above.
+    """Where Envoy stands: in front, at the gateway's port; everything else in a block above the mesh.
 
-    In the block every part has its offset of the lane table again: the gateway, which has moved there, and for each lane
-    and fusion the listener by which the gateway reaches it.
+    In the block every part has its offset of the lane table again: the gateway, which has moved there, and for each
+    lane and fusion the listener by which the gateway reaches it.
     """
 
     base: int
@@ -54,7 +60,10 @@ class Ports:
 
     def taken(self, table: Table) -> tuple[int, ...]:
         """Those Envoy listens at, besides the front."""
-        return (self.metrics, *(self.block + row.port for row in (*table.enabled(), table.fusion)))
+        return (
+            self.metrics,
+            *(self.block + port for port in [*(row.port for row in table.enabled()), table.fusion.port]),
+        )
 
 
 def between(
@@ -76,6 +85,8 @@ def _values(gateway: Program, table: Table, ports: Ports, folder: Path) -> dict[
     rate = gateway.environment.get(SAMPLE_RATE, "")
     collector = gateway.environment.get(OTLP, "").removeprefix("http://").rstrip("/")
     tracing = {"collector": collector} | ({"sample_percent": 100 * float(rate)} if rate else {})
+    tls = {name: gateway.environment[told] for told, name in CERTIFICATES.items() if gateway.environment.get(told)}
+    asked = gateway.environment.get(CLIENT_CERTIFICATES) != "none"
     own = {
         "config_folder": str(folder),
         "admin_socket": str(admin),
@@ -85,15 +96,19 @@ def _values(gateway: Program, table: Table, ports: Ports, folder: Path) -> dict[
         "ingress": {"address": HOST, "port": gateway.port},
         "egress": {"port_base": ports.block},
         "tracing": tracing,
+        "tls": {**tls, "enabled": bool(tls), "client_certificate": asked},
     }
     return {"envoy": own, "lanes": {row.name: {"enabled": row.enabled} for row in table.lanes.values()}}
 
 
 def _behind(gateway: Program, ports: Ports, table: Table) -> Program:
-    """The gateway, moved behind Envoy."""
+    """The gateway, moved behind Envoy. Its certificates are Envoy's now, which tells it who showed which."""
     port = ports.block + table.gateway_port
     told = {"LANEMESH_LISTEN": f"{HOST}:{port}", "LANEMESH_PORT_BASE": str(ports.block)}
-    return replace(gateway, port=port, environment={**gateway.environment, **told})
+    if any(gateway.environment.get(variable) for variable in CERTIFICATES):
+        told["LANEMESH_FORWARDED_IDENTITY"] = "true"
+    kept = {name: value for name, value in gateway.environment.items() if name not in CERTIFICATES}
+    return replace(gateway, port=port, environment=kept | told)
 
 
 def _program(config: Path, table: Table, ports: Ports) -> Program:
@@ -103,7 +118,7 @@ def _program(config: Path, table: Table, ports: Ports) -> Program:
 
     return Program(
         NAME,
-        command(config, WORKERS),
+        command(config),
         HOST,
         ports.base + table.gateway_port,
         # It needs nothing that the environment holds.
@@ -150,12 +165,12 @@ def validate(config: Path) -> None:
     _run([str(envoy()), "--mode", "validate", "--config-path", str(config)])
 
 
-def command(config: Path, workers: int) -> tuple[str, ...]:
-    """How Envoy is run."""
+def command(config: Path) -> tuple[str, ...]:
+    """How Envoy is run: with one worker, for one Python gateway cannot keep more than one busy."""
     return (
         str(envoy()),
         *("--config-path", str(config)),
-        *("--concurrency", str(workers)),
+        *("--concurrency", "1"),
         # It takes a shared memory region and a base id, of which a machine with two meshes has but one.
         "--disable-hot-restart",
     )

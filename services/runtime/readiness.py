@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import grpc
 from grpc_health.v1 import health_pb2
 
-from services.runtime.clients import HealthMethod, health_method
+from services.runtime.clients import HealthMethod, Trust, channel_of, health_method
 
 # Returns when whoever listens at the address serves; whoever calls it limits the time.
 Ready = Callable[[str], Awaitable[None]]
@@ -25,9 +25,9 @@ _PROBE = [
 ]
 
 
-async def serves_health(address: str) -> None:
+async def serves_health(address: str, trust: Trust | None = None) -> None:
     """Waits until grpc.health.v1 says SERVING."""
-    async with grpc.aio.insecure_channel(address, options=_PROBE) as channel:
+    async with channel_of(address, _PROBE, trust) as channel:
         check = health_method(channel)
         while not await _serving(check):  # noqa: ASYNC110 - another process has no event to wait for
             await asyncio.sleep(PAUSE_SECONDS)

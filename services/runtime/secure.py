@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import aclosing
-from typing import Any, NoReturn
+from typing import Any
 
 import grpc
 
@@ -13,7 +13,7 @@ from services.runtime.errors import PermissionDenied, abort
 from services.runtime.served import Handler
 
 HEALTH = "/grpc.health.v1.Health/"
-_NAMES = "x509_subject_alternative_name"
+PEER_NAMES = "x509_subject_alternative_name"
 
 
 def server_credentials(certificates: Certificates, *, client_certificates: bool = True) -> grpc.ServerCredentials:
@@ -24,8 +24,7 @@ def server_credentials(certificates: Certificates, *, client_certificates: bool 
         nonlocal given
         found = certificates.look()
         if found is given:
-            return None
-        given = found
+            given = found
         return _configuration(found, client_certificates)
 
     # gRPC's types do not know that None means: as before.
@@ -44,7 +43,7 @@ def channel_credentials(material: Material) -> grpc.ChannelCredentials:
 def peer_names(context: Any) -> tuple[str, ...]:
     """The names in the certificate of whoever calls; none in plain text."""
     found: Mapping[str, Collection[bytes]] = context.auth_context()
-    return tuple(name.decode("utf-8", "replace") for name in found.get(_NAMES, ()))
+    return tuple(name.decode("utf-8", "replace") for name in found.get(PEER_NAMES, ()))
 
 
 def _configuration(material: Material, client_certificates: bool) -> grpc.ServerCertificateConfiguration:
@@ -89,7 +88,7 @@ class Access(grpc.aio.ServerInterceptor):
                 if handler.request_streaming
                 else grpc.unary_stream_rpc_method_handler
             )
-            return make(stream, **codec)  # type: ignore[arg-type]
+            return make(stream, **codec)
         answer: Any = handler.unary_unary or handler.stream_unary
 
         async def unary(request: Any, context: Any) -> Any:
@@ -101,9 +100,8 @@ class Access(grpc.aio.ServerInterceptor):
         )
         return make_unary(unary, **codec)
 
-    async def _check(self, context: Any) -> None | NoReturn:
+    async def _check(self, context: Any) -> None:
         names = peer_names(context)
         if self._names.isdisjoint(names):
             called = ", ".join(names[:4]) or "a certificate without names"
             await abort(context, PermissionDenied(f"{called} may not call this process"))
-        return None

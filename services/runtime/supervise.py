@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from services.runtime.certificates import identity, of_process
+from services.runtime.clients import Trust
 from services.runtime.errors import StartupError
 from services.runtime.readiness import Ready, serves_health
 
@@ -38,7 +40,8 @@ class Program:
     host: str
     port: int
     environment: Mapping[str, str]
-    ready: Ready = serves_health
+    # How to know that it serves; None: it has the standard health service.
+    ready: Ready | None = None
     # Ports it takes besides.
     further_ports: tuple[int, ...] = ()
 
@@ -117,7 +120,13 @@ class Child:
 
     async def ready(self) -> None:
         """Waits until the program says that it serves."""
-        await self.program.ready(self.program.address)
+        program = self.program
+        if program.ready is not None:
+            await program.ready(program.address)
+            return
+        # A program is asked with its own certificate: any of the authority's may ask how it is.
+        certificates = of_process(program.name, program.environment)
+        await serves_health(program.address, Trust(certificates, identity(program.name)) if certificates else None)
 
     def last_words(self) -> str:
         """The end of the log."""

@@ -40,7 +40,7 @@ async def test_every_call_of_the_service_is_there(gateway):
 
 async def test_the_trace_of_the_caller_is_passed_on(gateway):
     gateway.replies["ListLanes"] = search_pb2.ListLanesResponse()
-    async with Mesh(sample_rate=0.0) as mesh:
+    async with Mesh() as mesh:
         await mesh.lanes(traceparent=TRACE)
         assert gateway.metadata["traceparent"] == TRACE
         await mesh.lanes()

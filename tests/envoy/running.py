@@ -119,7 +119,7 @@ async def running(door: Door, values: Mapping[str, Any]) -> AsyncIterator[Door]:
     """Envoy with these values, once it is ready."""
     try:
         config = envoy.render(values, door.folder)
-        command = (*envoy.command(config, 1), "--file-flush-interval-msec", "50", *door.options)
+        command = (*envoy.command(config), "--file-flush-interval-msec", "50", *door.options)
     except StartupError as error:
         pytest.skip(error.message)
     with (door.folder / "envoy.log").open("wb") as log:
@@ -204,7 +204,7 @@ async def envoyed(
 async def _connected(inside: Mesh) -> None:
     """Waits until the gateway, which was there before Envoy, has found its way through."""
     async with asyncio.timeout(20):
-        while (await inside.search.Search(SearchRequest(query="ready?"))).degradation != DEGRADATION_L0:
+        while (await inside.search.Search(SearchRequest(query="ready?"))).degradation != DEGRADATION_L0:  # noqa: ASYNC110 - Envoy is another process
             await asyncio.sleep(0.02)
 
 

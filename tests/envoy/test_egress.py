@@ -66,12 +66,12 @@ class Lanes:
     door: Door
     replicas: dict[str, Sequence[Replica]]
 
-    async def ask(self, lane: str, timeout: float | None = 5.0) -> grpc.StatusCode:
+    async def ask(self, lane: str, seconds: float | None = 5.0) -> grpc.StatusCode:
         """Asks once, by a caller that does not retry."""
         options = [("grpc.enable_retries", 0), ("grpc.use_local_subchannel_pool", 1)]
         async with grpc.aio.insecure_channel(self.door.egress(lane), options=options) as channel:
             try:
-                await LaneServiceStub(channel).Retrieve(QUESTION, timeout=timeout)
+                await LaneServiceStub(channel).Retrieve(QUESTION, timeout=seconds)
             except grpc.aio.AioRpcError as error:
                 return error.code()
         return grpc.StatusCode.OK
@@ -80,7 +80,9 @@ class Lanes:
         """A figure of Envoy about the replicas of a lane."""
         _, _, raw = await http(self.door.metrics, "GET", "/stats/prometheus")
         start = f'envoy_cluster_{name}{{envoy_cluster_name="{lane}"}} '
-        return next((float(line.removeprefix(start)) for line in raw.decode().splitlines() if line.startswith(start)), 0)
+        return next(
+            (float(line.removeprefix(start)) for line in raw.decode().splitlines() if line.startswith(start)), 0
+        )
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -202,7 +204,7 @@ async def test_calls_beyond_the_limit_are_refused_at_once(lanes):
     held = [asyncio.create_task(lanes.ask("web", 30.0)) for _ in range(8)]
     try:
         async with asyncio.timeout(10):
-            while len(replica.left) < before + 8:
+            while len(replica.left) < before + 8:  # noqa: ASYNC110 - Envoy is another process
                 await asyncio.sleep(0.01)
         assert await lanes.ask("web") is grpc.StatusCode.UNAVAILABLE
         assert len(replica.left) == before + 8

@@ -158,7 +158,9 @@ async def test_the_other_paths_by_json(door):
     assert (status, reply["code"]) == (501, grpc.StatusCode.UNIMPLEMENTED.value[0])
 
 
-@pytest.mark.parametrize(("path", "headers"), [("/v1/search:stream", {}), ("/v1/search", {"accept": "text/event-stream"})])
+@pytest.mark.parametrize(
+    ("path", "headers"), [("/v1/search:stream", {}), ("/v1/search", {"accept": "text/event-stream"})]
+)
 async def test_a_stream_by_json(door, path, headers):
     status, sent, raw = await http(door.address, "POST", path, b'{"query": "stock"}', **JSON | headers)
     assert (status, sent["content-type"]) == (200, "text/event-stream")

@@ -1,4 +1,4 @@
-"""TLS at both ends of the real Envoy: who is refused, who is let in and known, and certificates renewed while it runs."""
+"""TLS at both ends of the real Envoy: who is refused, who is known, and certificates renewed while it runs."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ async def test_a_renewed_certificate_is_taken_up_while_it_runs(secure):
     before = await shown(secure)
     secure.install(renewed)
     async with asyncio.timeout(20):
-        while await shown(secure) != ssl.PEM_cert_to_DER_cert(renewed[0].decode()):
+        while await shown(secure) != ssl.PEM_cert_to_DER_cert(renewed[0].decode()):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     assert before != await shown(secure)
     await secure.ask(secure.authority.issue("billing.example.org"))

@@ -223,16 +223,28 @@ async def test_who_asks_when_everybody_has_left_begins_anew(simulator: Simulator
         assert found(await other) == ["c.org/1"]
 
 
-async def test_health_and_outcomes_are_exported(simulator: Simulator) -> None:
+async def test_health_and_outcomes_are_exported(simulator: Simulator, caplog: pytest.LogCaptureFixture) -> None:
     def sample(name: str, **labels: str) -> float:
         return REGISTRY.get_sample_value(name, {"lane": "web", "provider": "e"} | labels) or 0.0
 
-    before = sample("lanemesh_provider_attempts_total", outcome="error")
+    before = sample("lanemesh_provider_attempts_total", tier="keyless", outcome="error")
+    demoted = sample("lanemesh_provider_demotions_total", to="demoted")
     simulator.faults["e"] = "500"
     async with lane_of(simulator, "e") as lane:
         await search(lane)
-    assert sample("lanemesh_provider_attempts_total", outcome="error") == before + 1
+    assert sample("lanemesh_provider_attempts_total", tier="keyless", outcome="error") == before + 1
     assert sample("lanemesh_provider_failure_share") == pytest.approx(1 / 3, abs=0.01)
+    assert sample("lanemesh_provider_standing") == 1
+    assert sample("lanemesh_provider_demotions_total", to="demoted") == demoted + 1
+    (line,) = [record for record in caplog.records if record.getMessage() == "provider demoted"]
+    assert (vars(line)["lane"], vars(line)["provider"]) == ("web", "e")
+
+
+async def test_attempts_say_when_they_began(simulator: Simulator) -> None:
+    async with lane_of(simulator, "e") as lane:
+        reply = await call(lane, 30.0)
+    (attempt,) = reply.attempts
+    assert 0.0 <= attempt.started_ms <= attempt.started_ms + attempt.elapsed_ms <= reply.elapsed_ms
 
 
 async def test_only_answers_with_results_are_kept(simulator: Simulator) -> None:

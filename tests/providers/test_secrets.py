@@ -9,35 +9,20 @@ import grpc
 import pytest
 from lanemesh.v1.lane_pb2 import RetrieveRequest
 from lanemesh.v1.lane_pb2_grpc import LaneServiceStub
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from services.runtime import telemetry
 from services.runtime.logs import JsonFormatter
 from services.web.lane import STEPS, open_lane
+from tests.otlp import SAMPLE, collected
 from tests.simulator.faults import FAULTS
 from tests.simulator.server import Simulator
 from tests.support import lane_server
 
 KEYS = {"BRAVE_SEARCH_API_KEY": "brave-hunter2-key", "SERPAPI_KEY": "serpapi-hunter2-key"}
 PASSWORD = "redis-hunter2-password"
-SAMPLED = (("traceparent", f"00-{'1' * 32}-{'2' * 16}-01"),)
-
-
-@pytest.fixture
-def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(telemetry, "_tracer", provider.get_tracer("test"))
-    return exporter
 
 
 @pytest.mark.parametrize("fault", ["", *FAULTS])
-async def test_no_key_comes_out(
-    simulator: Simulator, spans: InMemorySpanExporter, caplog: pytest.LogCaptureFixture, fault: str
-) -> None:
+async def test_no_key_comes_out(simulator: Simulator, caplog: pytest.LogCaptureFixture, fault: str) -> None:
     caplog.set_level(logging.DEBUG)
     names = [provider.profile.name for step in STEPS for provider in step]
     path = f"/fault/{fault}" if fault else ""
@@ -50,13 +35,14 @@ async def test_no_key_comes_out(
         "LANEMESH_PROVIDER_MS": "100",
         "REDIS_URL": f"redis://:{PASSWORD}@127.0.0.1:1/0",
     }
-    said = await _ask(environment)
+    async with collected() as collector:
+        said = await _ask(environment)
     assert set(names) >= {asked.provider for asked in simulator.asked}
     assert simulator.of("brave")[0].headers["X-Subscription-Token"] == KEYS["BRAVE_SEARCH_API_KEY"]
     if fault:
         assert simulator.of("serpapi")[0].query["api_key"] == KEYS["SERPAPI_KEY"]
-    assert spans.get_finished_spans()
-    told = "".join(span.to_json() for span in spans.get_finished_spans())
+    assert "provider brave" in collector.names()
+    told = collector.text()
     logged = "\n".join(JsonFormatter("web").format(record) for record in caplog.records)
     for text in (said, told, logged):
         assert "hunter2" not in text
@@ -66,6 +52,6 @@ async def _ask(environment: dict[str, Any]) -> str:
     lane = await open_lane(environment)
     async with lane_server("web", lane) as address, grpc.aio.insecure_channel(address) as channel:  # type: ignore[arg-type]
         request = RetrieveRequest(query="canal lock", max_results=5)
-        reply = await LaneServiceStub(channel).Retrieve(request, timeout=30.0, metadata=SAMPLED)
+        reply = await LaneServiceStub(channel).Retrieve(request, timeout=30.0, metadata=SAMPLE)
     await lane.close()
     return str(reply) + repr(vars(lane))

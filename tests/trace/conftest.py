@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.error import HTTPError
@@ -68,14 +68,13 @@ class Traced:
     async def trace(self, trace_id: str, is_whole: Callable[[Graph], list[str]]) -> Graph:
         """The trace once it is whole, as the check says that returns what is wrong with it; else it fails with that."""
         graph, problems = Graph([]), ["it is not there"]
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(ARRIVAL_SECONDS):
                 while problems:
                     graph = await asyncio.to_thread(self._fetch, trace_id)
                     problems = is_whole(graph) if graph.spans else problems
                     await asyncio.sleep(0.1 if problems else 0)
-        except TimeoutError:
-            pytest.fail(f"trace {trace_id}: {problems}\n{graph}")
+        assert not problems, f"trace {trace_id}: {problems}\n{graph}"
         return graph
 
     def _fetch(self, trace_id: str) -> Graph:

@@ -97,7 +97,9 @@ def _spans(resource: Mapping[str, Any]) -> Iterator[Span]:
 
 
 def _pairs(part: Mapping[str, Any]) -> dict[str, Any]:
-    return {pair["key"]: _value(pair["value"]) for pair in part.get("attributes", ())}
+    """What was said, without what Jaeger adds when a trace is read before all of it has come."""
+    pairs = part.get("attributes", ())
+    return {pair["key"]: _value(pair["value"]) for pair in pairs if not pair["key"].startswith("@jaeger@")}
 
 
 def _value(value: Mapping[str, Any]) -> Any:

@@ -26,20 +26,22 @@ def whole(reply: SearchResponse, root: str = SEARCH, hung: tuple[str, ...] = ())
 
 
 def _parts(graph: Graph, reply: SearchResponse) -> list[str]:
-    """Fusion answered, and with results went through all of its stages."""
+    """Fusion was asked when there was evidence, and with results went through all of its stages."""
     stages = {span.name for span in graph.spans if span.process == "fusion"} - {"FusionService/Fuse"}
-    expected = {"identity", "rank"} | ({"synthesise", "cite", "disagree"} if reply.results else set())
+    expected = {"identity", "rank"} if reply.HasField("fusion") else set()
+    expected |= {"synthesise", "cite", "disagree"} if reply.results else set()
     return [] if stages == expected else [f"fusion went through {sorted(stages)}"]
 
 
 async def test_every_lane_provider_and_engine_is_under_one_root(mesh: Traced, door: Door) -> None:
-    query = "What is the latest news on Acme Harbor shares $TSLA and how does OrderService connect to PaymentGateway?"
+    query = "What is the latest canal lock news, the $AAPL price, and how does OrderService connect to PaymentGateway?"
     reply = await door.search(query, mode=MODE_RESEARCH, include_lanes=LANES)
     assert {row.lane for row in reply.ledger if row.budget_ms > 0} == set(LANES)
     graph = await mesh.trace(reply.trace_id, whole(reply))
     assert {span.process for span in graph.spans} == {"gateway", "fusion", *LANES}
     for lane in PROVIDED:
         assert any(span.process == lane and span.name.startswith("provider ") for span in graph.spans), str(graph)
+    assert "OK" in {span.attributes["outcome"] for span in graph.named("provider brave")}
     assert graph.root().attributes["sampled_by"] == "head"
     assert not any(span.failed for span in graph.spans)
     # The question is nobody's business but the asker's.
@@ -47,7 +49,7 @@ async def test_every_lane_provider_and_engine_is_under_one_root(mesh: Traced, do
 
 
 async def test_a_second_asking_says_that_it_came_from_the_cache(mesh: Traced, door: Door) -> None:
-    replies = [await door.search("payment terminal reviews", include_lanes=["web"]) for _ in range(2)]
+    replies = [await door.search("How do canal locks raise boats?", include_lanes=["web"]) for _ in range(2)]
     graph = await mesh.trace(replies[1].trace_id, whole(replies[1]))
     (lane,) = graph.named("lane web")
     assert lane.attributes["cache"] == "HIT"
@@ -62,7 +64,8 @@ async def test_a_lane_that_hangs_is_a_failed_span_at_its_budget(mesh: Traced, do
     (lane,) = graph.named("lane vector")
     assert lane.failed
     assert lane.attributes["status"] == "TIMEOUT"
-    assert lane.attributes["budget_spent_ms"] >= lane.attributes["budget_granted_ms"] > 0
+    # Given up at the end of its budget, which a timer may meet a hair early.
+    assert lane.attributes["budget_spent_ms"] > 0.9 * lane.attributes["budget_granted_ms"] > 0
     assert (graph.root().attributes["degradation"], graph.root().attributes["timeouts"]) == ("L1", 1)
     assert not any(span.failed for span in graph.spans if span != lane and span.process != "vector")
 
