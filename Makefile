@@ -38,10 +38,10 @@ demo: $(READY) ## The same without staying
 test: $(READY) ## Run every test
 	@$(BIN)/python -m pytest
 
-test-cluster: $(READY) ## Install the chart on a real API server (needs Go and etcd; the first build takes half an hour)
+test-cluster: $(READY) ## Install the chart on a real API server (builds it with Go, once; needs etcd)
 	@if command -v go >/dev/null && command -v etcd >/dev/null; then \
 		LANEMESH_TEST_CLUSTER=1 $(BIN)/python -m pytest tests/cluster; \
-	else echo "test-cluster skipped: it needs Go and etcd (Debian: golang, etcd-server)"; fi
+	else echo "test-cluster: SKIPPED, it needs Go and etcd (etcd-server in Debian)"; fi
 
 bench: $(READY) ## Measure the ratios against bare grpc.aio (a few minutes)
 	@$(BIN)/lanemesh bench

@@ -7,6 +7,12 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end }}
 
+{{/* Labels of a pod: nothing that a new version of the chart changes, or every upgrade would restart everything. */}}
+{{- define "lanemesh.marks" -}}
+{{ include "lanemesh.selector" . }}
+app.kubernetes.io/part-of: lanemesh
+{{- end }}
+
 {{/* What selects the pods of a component; it never changes. */}}
 {{- define "lanemesh.selector" -}}
 app.kubernetes.io/name: {{ .name }}

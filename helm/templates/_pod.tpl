@@ -9,7 +9,7 @@
 {{- $fronted := and (eq $process.name "gateway") $values.envoy.enabled -}}
 metadata:
   labels:
-    {{- include "lanemesh.labels" $own | nindent 4 }}
+    {{- include "lanemesh.marks" $own | nindent 4 }}
   annotations:
     # A changed table or Envoy configuration rolls the pods that read it.
     checksum/table: {{ include "lanemesh.table" $root | sha256sum }}

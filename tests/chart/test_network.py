@@ -129,5 +129,11 @@ def test_callers_and_scrapers_are_those_of_the_values() -> None:
         assert scrapers == rendered.values["network_policy"]["scrapers"]
 
 
+def test_a_rule_of_ones_own_stands_beside_the_others() -> None:
+    policies = {component(policy): policy for policy in _policies(render("secured"))}
+    redis = ({"podSelector": {"matchLabels": {"app": "redis"}}}, {"protocol": "TCP", "port": 6379})
+    assert [name for name, policy in policies.items() if redis in _rules(policy, "egress")] == ["web"]
+
+
 def test_policies_can_be_left_to_somebody_else() -> None:
     assert not render("bare").of("NetworkPolicy")

@@ -114,5 +114,11 @@ def test_a_changed_table_rolls_the_pods(rendered: Rendered) -> None:
     assert len(marks) == 1
 
 
+def test_a_new_version_of_the_chart_alone_restarts_nothing(rendered: Rendered) -> None:
+    for thing in rendered.of("Deployment", "StatefulSet"):
+        labels = thing["spec"]["template"]["metadata"]["labels"]
+        assert not {"helm.sh/chart", "app.kubernetes.io/version"} & set(labels), thing["metadata"]["name"]
+
+
 def _reads_table(pod: dict[str, object]) -> bool:
     return any(volume["name"] == "table" for volume in pod["spec"]["volumes"])  # type: ignore[index]

@@ -82,6 +82,8 @@ class Door:
 
     base: int
     folder: Path
+    # What it is started with beside its configuration.
+    options: Sequence[str] = ()
     mesh: Mesh | None = None
     lanes: Mapping[str, Sequence[FakeLane]] = field(default_factory=dict)
 
@@ -117,7 +119,7 @@ async def running(door: Door, values: Mapping[str, Any]) -> AsyncIterator[Door]:
     """Envoy with these values, once it is ready."""
     try:
         config = envoy.render(values, door.folder)
-        command = (*envoy.command(config), "--file-flush-interval-msec", "50")
+        command = (*envoy.command(config), "--file-flush-interval-msec", "50", *door.options)
     except StartupError as error:
         pytest.skip(error.message)
     with (door.folder / "envoy.log").open("wb") as log:
@@ -171,7 +173,10 @@ async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> byt
 
 @asynccontextmanager
 async def envoyed(
-    folder: Path, lanes: Mapping[str, Sequence[FakeLane]], more: Mapping[str, Any] | None = None
+    folder: Path,
+    lanes: Mapping[str, Sequence[FakeLane]],
+    more: Mapping[str, Any] | None = None,
+    options: Sequence[str] = (),
 ) -> AsyncIterator[Door]:
     """A mesh of these replicas behind Envoy, egress and ingress."""
     async with AsyncExitStack() as stack:
@@ -184,7 +189,7 @@ async def envoyed(
             "lanemesh.v1.FusionService", lambda server: add_FusionServiceServicer_to_server(servicer, server)
         )
         endpoints["fusion"] = [await stack.enter_async_context(serving(service))]
-        door = Door(free_base(), folder, lanes=lanes)
+        door = Door(free_base(), folder, options, lanes=lanes)
         inside = await stack.enter_async_context(
             mesh({name: door.egress(name) for name in lanes}, fusion=door.egress("fusion"))
         )
