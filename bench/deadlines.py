@@ -1,7 +1,7 @@
 """`python -m bench.deadlines`: how late answers are when lanes hang, for deadlines from 50 ms to 1 s.
 
-Null lanes, our gateway and fusion, a few clients; one or two lanes are stopped by SIGSTOP, each in its turn. With
-`--given-up`, thousands of calls are given up by their client instead. Writes its rows of bench/DEADLINES.md.
+Null lanes, our gateway and fusion, a few clients; one or two lanes are stopped by SIGSTOP, each in its turn. Before
+that, thousands of calls are given up by their client. Writes what it measured into bench/DEADLINES.md.
 """
 
 from __future__ import annotations
@@ -197,7 +197,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--deadlines", type=int, nargs="*", choices=CLIENTS, default=list(CLIENTS), help="only these, in ms"
     )
-    parser.add_argument("--given-up", type=int, metavar="CALLS", help="give up so many calls instead (10000)")
+    parser.add_argument(
+        "--given-up", type=int, default=10_000, metavar="CALLS", help="calls to give up (default 10000)"
+    )
     arguments = parser.parse_args(argv)
     base = free_base(24)
     with mesh(base) as processes:
@@ -205,7 +207,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         lanes = dict(zip(LANES, started[1 : 1 + len(LANES)], strict=True))
         if arguments.given_up:
             uvloop.run(given_up(base, lanes["kg"], started[-2], arguments.given_up))
-        else:
+        if arguments.deadlines:
             uvloop.run(lateness(base, lanes, arguments.deadlines, arguments.answers))
     print(PAGE.read_text())
     return 0
