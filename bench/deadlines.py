@@ -1,7 +1,7 @@
 """`python -m bench.deadlines`: how late answers are when lanes hang, for deadlines from 50 ms to 1 s.
 
-Null lanes, our gateway and fusion, a few clients; one or two lanes are stopped by SIGSTOP, each in its turn. With
-`--given-up`, thousands of calls are given up by their client instead. Writes its rows of bench/DEADLINES.md.
+Null lanes, our gateway and fusion, a few clients; one or two lanes are stopped by SIGSTOP, each in its turn. Before
+that, thousands of calls are given up by their client. Writes what it measured into bench/DEADLINES.md.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ HEAD = [
     "|---|---|---|---|---|---|",
 ]
 # Deadlines in milliseconds, and how many clients ask: the longer an answer takes, the fewer a client asks for.
-CLIENTS = {50: 1, 100: 2, 300: 6, 1000: 16}
+CLIENTS = {50: 1, 100: 2, 300: 8, 1000: 16}
 TOGETHER = 50
 QUESTION = SearchRequest(query="how does the payment adapter retry a failed order request", include_lanes=LANES)
 # The lanes' least time in the table keeps some of them from being asked under a very short deadline.
@@ -108,9 +108,9 @@ async def answers(
     return late, how
 
 
-async def lateness(base: int, lanes: dict[str, psutil.Process], deadlines: Sequence[int], count: int) -> list[str]:
-    """The rows of these deadlines."""
-    rows = []
+async def lateness(base: int, lanes: dict[str, psutil.Process], deadlines: Sequence[int], count: int) -> None:
+    """Measures the rows of these deadlines, and writes each as soon as it is known."""
+    rows: list[str] = []
     async with grpc.aio.insecure_channel(f"127.0.0.1:{base}") as channel:
         search = SearchServiceStub(channel).Search
         await _ready(search)
@@ -129,10 +129,10 @@ async def lateness(base: int, lanes: dict[str, psutil.Process], deadlines: Seque
             said = ", ".join(f"{number} {what}" for what, number in sorted(how.items()))
             rows.append(f"| {deadline} | {size} | {CLIENTS[deadline]} | {len(late)} | {figures} | {said} |")
             print(rows[-1], file=sys.stderr, flush=True)
-    return rows
+            PAGE.write_text(page(rows))
 
 
-async def given_up(base: int, hung: psutil.Process, gateway: psutil.Process, count: int) -> list[str]:
+async def given_up(base: int, hung: psutil.Process, gateway: psutil.Process, count: int) -> None:
     """Handlers alive and memory grown after so many calls that their client gave up while a lane hung."""
     async with grpc.aio.insecure_channel(f"127.0.0.1:{base}") as channel:
         search = SearchServiceStub(channel).Search
@@ -150,10 +150,11 @@ async def given_up(base: int, hung: psutil.Process, gateway: psutil.Process, cou
                     memory.append(gateway.memory_info().rss / 1e6)
         await _ready(search)
     memory.append(gateway.memory_info().rss / 1e6)
-    return [
+    row = (
         f"{count} calls given up by their client, {TOGETHER} at a time: at most {alive} handlers alive 100 ms later; "
         f"gateway memory {' / '.join(f'{size:.0f}' for size in memory)} MB from first to last."
-    ]
+    )
+    PAGE.write_text(page([row]))
 
 
 def _handlers(port: int) -> int:
@@ -196,18 +197,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--deadlines", type=int, nargs="*", choices=CLIENTS, default=list(CLIENTS), help="only these, in ms"
     )
-    parser.add_argument("--given-up", type=int, metavar="CALLS", help="give up so many calls instead (10000)")
+    parser.add_argument(
+        "--given-up", type=int, default=10_000, metavar="CALLS", help="calls to give up (default 10000)"
+    )
     arguments = parser.parse_args(argv)
     base = free_base(24)
     with mesh(base) as processes:
         started = processes["fused"]
         lanes = dict(zip(LANES, started[1 : 1 + len(LANES)], strict=True))
         if arguments.given_up:
-            rows = uvloop.run(given_up(base, lanes["kg"], started[-2], arguments.given_up))
-        else:
-            rows = uvloop.run(lateness(base, lanes, arguments.deadlines, arguments.answers))
-    PAGE.write_text(page(rows))
-    print(page(rows))
+            uvloop.run(given_up(base, lanes["kg"], started[-2], arguments.given_up))
+        if arguments.deadlines:
+            uvloop.run(lateness(base, lanes, arguments.deadlines, arguments.answers))
+    print(PAGE.read_text())
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -49,6 +50,8 @@ def mesh(base: int, **settings: str) -> Iterator[dict[str, list[psutil.Process]]
     }
     environment |= settings
     started: list[subprocess.Popen[bytes]] = []
+    # A bench that is told to stop takes its processes along.
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
     def start(*arguments: str, **extra: str) -> psutil.Process:
         process = subprocess.Popen([sys.executable, "-m", *arguments], env=environment | extra)
@@ -73,3 +76,4 @@ def mesh(base: int, **settings: str) -> Iterator[dict[str, list[psutil.Process]]
             process.terminate()
         for process in started:
             process.wait(10)
+        signal.signal(signal.SIGTERM, before)
