@@ -42,18 +42,14 @@ async def build(table: Table, environment: Environment) -> tuple[Server, Callabl
     peers = Peers.of_table(table, peer_settings)
     own, http = load(GatewaySettings, environment), load(HttpSettings, environment)
     gateway = Gateway(table, peers, fusion=own.fusion, callers=read_callers(own.callers))
-    service = Service(
-        "lanemesh.v1.SearchService",
-        lambda server: add_SearchServiceServicer_to_server(gateway, server),
-        busy=("Search",),
-    )
+    service = Service("lanemesh.v1.SearchService", lambda server: add_SearchServiceServicer_to_server(gateway, server))
 
     async def check() -> None:
         return None
 
     wall = Wall()
     doorman = Doorman(gateway.gate, max(mode.deadline_ms for mode in table.modes.values()))
-    server = Server(settings, [service], check, [wall], doorman)
+    server = Server(settings, [service], check, [wall, doorman])
     protection = Watch(gateway, server.own_address, wall.word, table.protection.pressure)
     protection.start()
     door = Door(gateway, server.health.ready, http) if http.listen else None

@@ -8,13 +8,11 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from services.runtime.accept import Acceptors, TurnAway
 from services.runtime.errors import StartupError
 from services.runtime.health import Check, Health
 from services.runtime.settings import setting
@@ -30,7 +28,6 @@ class ServerSettings:
     """How a process listens and stops."""
 
     listen: str = setting("LANEMESH_LISTEN", "127.0.0.1:0")
-    # Of a busy method as many again: those that are taken beside grpc.aio's own have a count of their own.
     max_concurrent: int = setting("LANEMESH_MAX_CONCURRENT", 256, low=1, high=100_000)
     # Calls that gRPC holds until the process takes them; beyond it drops more and more, at twice as many all.
     max_pending: int = setting("LANEMESH_MAX_PENDING", 128, low=1, high=100_000)
@@ -47,8 +44,6 @@ class Service:
 
     name: str
     register: Callable[[grpc.aio.Server], None]
-    # The methods that may be called by many at once.
-    busy: tuple[str, ...] = ()
 
 
 class Server:
@@ -60,24 +55,18 @@ class Server:
         services: Sequence[Service],
         check: Check,
         interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
-        turn_away: TurnAway | None = None,
     ) -> None:
         names = [service.name for service in services]
         self._settings = settings
         self._port = 0
         self.health = Health(check, names, time_out=settings.check_seconds, time_to_live=settings.check_seconds)
-        telemetry = Telemetry()
         self._server = grpc.aio.server(
-            interceptors=(*interceptors, telemetry),
+            interceptors=(*interceptors, Telemetry()),
             options=_options(settings),
             maximum_concurrent_rpcs=settings.max_concurrent,
         )
-        handlers = _Handlers(self._server)
         for service in services:
-            service.register(handlers)  # type: ignore[arg-type]
-        busy = {f"/{service.name}/{method}" for service in services for method in service.busy}
-        known = {method: handler for method, handler in handlers.by_method.items() if method in busy}
-        self._acceptors = Acceptors(self._server, known, (*interceptors, telemetry), settings.max_concurrent, turn_away)
+            service.register(self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
         reflection.enable_server_reflection([*names, "grpc.health.v1.Health", reflection.SERVICE_NAME], self._server)
 
@@ -88,7 +77,6 @@ class Server:
         except RuntimeError as error:
             raise StartupError(f"LANEMESH_LISTEN={self._settings.listen}: the address cannot be bound") from error
         await self._server.start()
-        self._acceptors.start()
         self._port = port
         return port
 
@@ -104,22 +92,6 @@ class Server:
         self.health.drain()
         await asyncio.sleep(self._settings.lame_duck_seconds)
         await self._server.stop(self._settings.grace_seconds)
-        await self._acceptors.stop()
-
-
-class _Handlers:
-    """What services register with: passes on to the server and keeps what was registered."""
-
-    def __init__(self, server: grpc.aio.Server) -> None:
-        self._server = server
-        self.by_method: dict[str, Any] = {}
-
-    def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
-        self._server.add_generic_rpc_handlers(handlers)
-
-    def add_registered_method_handlers(self, service: str, handlers: dict[str, Any]) -> None:
-        self._server.add_registered_method_handlers(service, handlers)
-        self.by_method |= {f"/{service}/{method}": handler for method, handler in handlers.items()}
 
 
 async def serve(server: Server, close: Callable[[], Awaitable[None]]) -> None:
