@@ -57,7 +57,7 @@ class Doorman(grpc.aio.ServerInterceptor):
             request = await context.read()
             if request is grpc.aio.EOF:
                 await abort(context, InvalidRequest("request", "is missing"))
-            return await answer(request, context)  # type: ignore[misc]
+            return await answer(request, context)  # type: ignore[misc, arg-type]
 
         return grpc.stream_unary_rpc_method_handler(look, search.request_deserializer, search.response_serializer)
 
