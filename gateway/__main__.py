@@ -39,18 +39,14 @@ async def build(table: Table, environment: Environment) -> tuple[Server, Callabl
     synthesis = load_synthesis(environment)
     synthesis_ms = synthesis.most_ms if synthesis else 0.0
     gateway = Gateway(table, peers, fusion=own.fusion, synthesis_ms=synthesis_ms, callers=callers)
-    service = Service(
-        "lanemesh.v1.SearchService",
-        lambda server: add_SearchServiceServicer_to_server(gateway, server),
-        busy=("Search",),
-    )
+    service = Service("lanemesh.v1.SearchService", lambda server: add_SearchServiceServicer_to_server(gateway, server))
 
     async def ready() -> None:
         return None
 
     wall = Wall()
     doorman = Doorman(gateway.gate, max(mode.deadline_ms for mode in table.modes.values()))
-    server = Server(settings, [service], ready, [wall], security, doorman)
+    server = Server(settings, [service], ready, [wall, doorman], security)
     trust = Trust(certificates, identity("gateway")) if certificates else None
     protection = Watch(gateway, server.own_address, wall.word, table.protection.pressure, trust)
     protection.start()

@@ -8,13 +8,11 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from services.runtime.accept import Acceptors, TurnAway
 from services.runtime.certificates import Certificates, of_process
 from services.runtime.errors import StartupError
 from services.runtime.health import Check, Health
@@ -35,7 +33,6 @@ class ServerSettings:
     """How a process listens and stops."""
 
     listen: str = setting("LANEMESH_LISTEN", "127.0.0.1:0")
-    # Of a busy method as many again: those that are taken beside grpc.aio's own have a count of their own.
     max_concurrent: int = setting("LANEMESH_MAX_CONCURRENT", 256, low=1, high=100_000)
     # Calls that gRPC holds until the process takes them; beyond it drops more and more, at twice as many all.
     max_pending: int = setting("LANEMESH_MAX_PENDING", 128, low=1, high=100_000)
@@ -67,8 +64,6 @@ class Service:
 
     name: str
     register: Callable[[grpc.aio.Server], None]
-    # The methods that may be called by many at once.
-    busy: tuple[str, ...] = ()
 
 
 class Server:
@@ -81,7 +76,6 @@ class Server:
         check: Check,
         interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
         security: Security | None = None,
-        turn_away: TurnAway | None = None,
     ) -> None:
         permit("LANEMESH_LISTEN", settings.listen, secured=bool(security), plaintext=settings.allow_plaintext)
         names = [service.name for service in services]
@@ -91,18 +85,13 @@ class Server:
         self.health_port = 0
         self._port = 0
         self.health = Health(check, names, time_out=settings.check_seconds, time_to_live=settings.check_seconds)
-        asked = (*interceptors, Telemetry(), *_access(security))
         self._server = grpc.aio.server(
-            interceptors=asked,
+            interceptors=(*interceptors, Telemetry(), *_access(security)),
             options=[*_options(settings), *_ageing(security)],
             maximum_concurrent_rpcs=settings.max_concurrent,
         )
-        handlers = _Handlers(self._server)
         for service in services:
-            service.register(handlers)  # type: ignore[arg-type]
-        busy = {f"/{service.name}/{method}" for service in services for method in service.busy}
-        known = {method: handler for method, handler in handlers.by_method.items() if method in busy}
-        self._acceptors = Acceptors(self._server, known, asked, settings.max_concurrent, turn_away)
+            service.register(self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
         reflection.enable_server_reflection([*names, "grpc.health.v1.Health", reflection.SERVICE_NAME], self._server)
 
@@ -114,7 +103,6 @@ class Server:
             health_pb2_grpc.add_HealthServicer_to_server(self.health, self._probed)
             self.health_port = _bind(self._probed, "LANEMESH_HEALTH_LISTEN", self._settings.health_listen)
         await self._server.start()
-        self._acceptors.start()
         if self._probed is not None:
             await self._probed.start()
         if self._security is not None:
@@ -135,27 +123,11 @@ class Server:
         self.health.drain()
         await asyncio.sleep(self._settings.lame_duck_seconds)
         await self._server.stop(self._settings.grace_seconds)
-        await self._acceptors.stop()
         # The last to go, so that probes hear that the process drains rather than nothing.
         if self._probed is not None:
             await self._probed.stop(None)
         if self._security is not None:
             await self._security.certificates.stop()
-
-
-class _Handlers:
-    """What services register with: passes on to the server and keeps what was registered."""
-
-    def __init__(self, server: grpc.aio.Server) -> None:
-        self._server = server
-        self.by_method: dict[str, Any] = {}
-
-    def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
-        self._server.add_generic_rpc_handlers(handlers)
-
-    def add_registered_method_handlers(self, service: str, handlers: dict[str, Any]) -> None:
-        self._server.add_registered_method_handlers(service, handlers)
-        self.by_method |= {f"/{service}/{method}": handler for method, handler in handlers.items()}
 
 
 async def serve(server: Server, close: Callable[[], Awaitable[None]]) -> None:

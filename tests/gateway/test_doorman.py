@@ -1,26 +1,25 @@
-"""While the gateway is crowded a search is looked at before anything else: turned away with a hint, or let go on."""
+"""While the gateway is crowded a search is looked at before it is read: refused with a hint, or answered as ever."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, cast
 
 import grpc
 import pytest
-from google.rpc import error_details_pb2, status_pb2
+from lanemesh.v1.search_pb2 import PlanRequest, PlanResponse, SearchRequest, SearchResponse
+from lanemesh.v1.search_pb2_grpc import SearchServiceServicer, SearchServiceStub, add_SearchServiceServicer_to_server
 
 from gateway.admission import Gate
 from gateway.doorman import Doorman
-from gateway.echo import KEY
-from services.runtime.accept import Refusal
+from gateway.echo import SEARCH
 from services.runtime.boundary import Context
 from services.runtime.deadline import Deadline
-from services.runtime.errors import DETAILS_KEY
+from services.runtime.errors import Overloaded, from_status
 from services.runtime.served import RPCS
-from tests.gateway.clocks import HandClock
+from services.runtime.server import Server, ServerSettings, Service
 from tests.support import TABLE
 
 ROW = replace(
@@ -28,22 +27,32 @@ ROW = replace(
 )
 
 
-class Call:
-    """A call that has just come."""
+class Answering(SearchServiceServicer):
+    """Answers every search with its own query."""
 
-    def __init__(self, left: float | None, *metadata: tuple[str, str]) -> None:
-        self._left = left
-        self._metadata = metadata
+    def __init__(self) -> None:
+        self.asked: list[str] = []
 
-    def time_remaining(self) -> float | None:
-        return self._left
+    async def Search(self, request: SearchRequest, context: Context) -> SearchResponse:
+        self.asked.append(request.query)
+        return SearchResponse(answer=request.query)
 
-    def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
-        return self._metadata
+    async def Plan(self, request: PlanRequest, context: Context) -> PlanResponse:
+        return PlanResponse()
 
 
-def told(gate: Gate, call: Call) -> Refusal | None:
-    return Doorman(gate, 5_000.0)(cast(Context, call))
+@asynccontextmanager
+async def behind_a_doorman(gate: Gate, servicer: Answering) -> AsyncIterator[grpc.aio.Channel]:
+    async def ready() -> None:
+        return None
+
+    service = Service("lanemesh.v1.SearchService", lambda server: add_SearchServiceServicer_to_server(servicer, server))
+    settings = ServerSettings(grace_seconds=0.0, lame_duck_seconds=0.0)
+    server = Server(settings, [service], ready, [Doorman(gate, 5_000.0)])
+    port = await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        yield channel
+    await server.stop()
 
 
 @asynccontextmanager
@@ -61,60 +70,65 @@ async def crowd(gate: Gate, waiting: int) -> AsyncIterator[None]:
     await asyncio.gather(*tasks)
 
 
-def counted() -> float:
+def refused() -> float:
     value: float = RPCS.of("SearchService/Search", "RESOURCE_EXHAUSTED").value
     return value
 
 
-def hint(refusal: Refusal) -> float:
-    """Seconds after which the caller may come again."""
-    ((key, value),) = refusal[2]
-    assert key == DETAILS_KEY
-    status = status_pb2.Status.FromString(value)
-    retry: Any = error_details_pb2.RetryInfo()
-    assert any(detail.Unpack(retry) for detail in status.details)
-    return float(retry.retry_delay.ToMilliseconds()) / 1000
+async def test_a_full_gateway_refuses_with_a_hint_before_the_handler_and_counts_it() -> None:
+    gate, servicer, before = Gate(ROW), Answering(), refused()
+    async with behind_a_doorman(gate, servicer) as channel:
+        search = SearchServiceStub(channel).Search
+        async with crowd(gate, waiting=1):
+            with pytest.raises(grpc.aio.AioRpcError) as failed:
+                await search(SearchRequest(query="q"), timeout=30.0)
+        assert servicer.asked == []
+        error = from_status(failed.value)
+        assert isinstance(error, Overloaded)
+        assert error.retry_after is not None
+        assert error.retry_after > 0.0
+        assert refused() == before + 1
+        assert (await search(SearchRequest(query="again"), timeout=30.0)).answer == "again"
 
 
-async def test_an_empty_gateway_turns_nobody_away() -> None:
-    assert told(Gate(ROW), Call(0.001)) is None
+@pytest.mark.parametrize("deadline", [30.0, None])
+async def test_a_crowded_gateway_that_has_room_in_its_queue_reads_the_message_and_answers(
+    deadline: float | None,
+) -> None:
+    gate, servicer = Gate(ROW), Answering()
+    async with behind_a_doorman(gate, servicer) as channel, crowd(gate, waiting=0):
+        search = SearchServiceStub(channel).Search
+        for query in ("first", "second"):
+            assert (await search(SearchRequest(query=query), timeout=deadline)).answer == query
 
 
-async def test_a_full_gateway_turns_away_with_a_hint_and_counts_it() -> None:
-    clock = HandClock()
-    gate, before = Gate(ROW, clock), counted()
-    async with gate.visit(Deadline.after(1000.0)):
-        clock.pass_(0.4)
-    async with crowd(gate, waiting=1):
-        refusal = told(gate, Call(500.0))
-    assert refusal is not None
-    assert refusal[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
-    # Two turns of 0.4 s, rounded up to the next hundredth.
-    assert hint(refusal) == pytest.approx(0.81, abs=0.011)
-    assert counted() == before + 1
+async def test_a_search_whose_deadline_the_queue_would_miss_is_refused() -> None:
+    gate, servicer = Gate(ROW), Answering()
+    async with behind_a_doorman(gate, servicer) as channel:
+        async with gate.visit(Deadline.after(1000.0)):
+            pass
+        gate.leave(100.0, None)
+        gate.in_flight += 1
+        async with crowd(gate, waiting=0):
+            with pytest.raises(grpc.aio.AioRpcError) as failed:
+                await SearchServiceStub(channel).Search(SearchRequest(query="q"), timeout=5.0)
+    assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert servicer.asked == []
 
 
-@pytest.mark.parametrize("left", [30.0, None])
-async def test_while_there_is_room_in_the_queue_a_search_goes_on(left: float | None) -> None:
+async def test_other_methods_pass() -> None:
     gate = Gate(ROW)
-    async with crowd(gate, waiting=0):
-        assert told(gate, Call(left)) is None
+    async with behind_a_doorman(gate, Answering()) as channel, crowd(gate, waiting=1):
+        assert await SearchServiceStub(channel).Plan(PlanRequest(), timeout=30.0) == PlanResponse()
 
 
-async def test_a_search_whose_deadline_the_queue_would_miss_is_turned_away() -> None:
-    clock = HandClock()
-    gate = Gate(ROW, clock)
-    async with gate.visit(Deadline.after(1000.0)):
-        clock.pass_(10.0)
-    async with crowd(gate, waiting=0):
-        assert told(gate, Call(100.0)) is None
-        assert told(gate, Call(15.0)) is not None
-        # Without a deadline it has at most what the table grants.
-        assert told(gate, Call(None)) is not None
+async def test_a_search_without_a_message_is_refused_as_invalid() -> None:
+    def nothing() -> Iterator[bytes]:
+        return iter(())
 
-
-async def test_the_processs_own_calls_are_not_turned_away_and_not_counted() -> None:
-    gate, before = Gate(ROW), counted()
-    async with crowd(gate, waiting=1):
-        assert told(gate, Call(30.0, (KEY, "word"))) is None
-    assert counted() == before
+    gate, servicer = Gate(ROW), Answering()
+    async with behind_a_doorman(gate, servicer) as channel, crowd(gate, waiting=0):
+        with pytest.raises(grpc.aio.AioRpcError) as failed:
+            await channel.stream_unary(SEARCH)(nothing(), timeout=30.0)
+    assert failed.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert servicer.asked == []
