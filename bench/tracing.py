@@ -104,7 +104,7 @@ async def serve_sink(port: int) -> None:
     server = grpc.aio.server()
     for path, handler in ((EXPORT, export), (COUNT, count)):
         _, service, method = path.split("/")
-        handlers = {method: grpc.unary_unary_rpc_method_handler(handler)}
+        handlers: dict[str, Any] = {method: grpc.unary_unary_rpc_method_handler(handler)}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
     server.add_insecure_port(f"127.0.0.1:{port}")
     await server.start()
@@ -122,7 +122,7 @@ def started(base: int, endpoint: str) -> Iterator[list[psutil.Process]]:
             "LANEMESH_LOG_LEVEL": "WARNING",
             "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
         }
-        commands = [("bench.tracing", "--lane", lane) for lane in LANES]
+        commands: list[tuple[str, ...]] = [("bench.tracing", "--lane", lane) for lane in LANES]
         commands += [("gateway",), ("fusion_service",)]
         yield [_start(stack, environment, *command) for command in commands]
 
