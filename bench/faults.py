@@ -118,6 +118,7 @@ async def stopped_lane(mesh: Up, queries: int = 200) -> list[str]:
 
     await asyncio.gather(*(client(queries // 4) for _ in range(4)))
     os.kill(pid, signal.SIGCONT)
+    await _back(mesh, "local")
     return [
         f"lane `local` under SIGSTOP, {queries} queries with a 1 s deadline",
         f"answered {len(lateness)}, with the others' evidence {with_evidence}; ledger {sorted(rows)}; "
@@ -145,6 +146,12 @@ async def killed_lane(mesh: Up) -> list[str]:
         f"{max(0.0, back - (listening or back)) * 1000:.0f} ms after it was seen listening; "
         f"other processes restarted: {len(others - mesh.pids())}",
     ]
+
+
+async def _back(mesh: Up, lane: str) -> None:
+    """Asks until the lane answers again, so that what is measured next starts from a whole mesh."""
+    while row_of((await mesh.ask())[0], lane)[0] != "OK":
+        pass
 
 
 def _listens(mesh: Up, name: str) -> bool:

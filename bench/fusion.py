@@ -1,6 +1,6 @@
 """`make eval`: how well fusion ranks, cites and finds disagreements, and how fast; written to bench/FUSION.md.
 
-Ranking needs the lanes' own rankings, one file `<collection>.<lane>.json` each: {query: [[document, score], …]}.
+The lanes' own rankings, which fusion is measured on, are made through a mesh by `lanemesh eval --rankings`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,18 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from lanemesh.v1.evidence_pb2 import Document, Evidence
 from lanemesh.v1.fusion_pb2 import AlignRequest, FuseRequest, LaneFindings
+from qdrant_client.hybrid.fusion import reciprocal_rank_fusion
+from qdrant_client.models import ScoredPoint
 
+from bench import rankings
 from bench.null import prose
 from client import beir, metrics
 from client.recompute import differences
@@ -40,9 +44,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measures, prints the page and writes it."""
     parser = argparse.ArgumentParser(prog="bench.fusion", description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="folder of the judged collections")
-    parser.add_argument("--rankings", type=Path, help="folder of the lanes' rankings; without it ranking is left out")
+    parser.add_argument("--rankings", type=Path, help="folder of rankings made before, to be used again")
     options = parser.parse_args(argv)
-    parts = [*_ranking(options.data, options.rankings)] if options.rankings else []
+    if not options.data.is_dir():
+        parser.error(f"{options.data} is not a folder of judged collections")
+    with TemporaryDirectory() as made:
+        if options.rankings is None:
+            rankings.make(options.data, Path(made))
+        parts = [*_ranking(options.data, options.rankings or Path(made))]
     rows = _rows(options.data / "scifact_claims" / "claims.jsonl")
     page = "\n".join(["# Fusion, measured", "", *parts, *_citations(rows), "", *_disagreements(rows), "", *_speed()])
     (HERE / "FUSION.md").write_text(page + "\n", encoding="utf-8")
@@ -54,16 +63,14 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _ranking(data: Path, rankings: Path) -> Iterator[str]:
+def _ranking(data: Path, folder: Path) -> Iterator[str]:
     """nDCG@10 of each lane and fused; then with site and date assigned at random; and whether orders recompute."""
     yield "| nDCG@10 | lanes | plain RRF | fused | fused, random site and date | of plain RRF | orders recomputed |"
     yield "|---|---|---|---|---|---|---|"
-    for collection in sorted({file.name.split(".")[0] for file in rankings.glob("*.json")}):
+    for collection in sorted({file.name.split(".")[0] for file in folder.glob("*.json")}):
         dataset = beir.read(str(data / collection), "test")
         texts = {row["_id"]: row for row in _rows(dataset.corpus)}
-        lanes = {
-            file.name.split(".")[1]: json.loads(file.read_text()) for file in rankings.glob(f"{collection}.*.json")
-        }
+        lanes = {file.name.split(".")[1]: json.loads(file.read_text()) for file in folder.glob(f"{collection}.*.json")}
         own = {
             lane: {query: [one for one, _ in found] for query, found in all_.items()} for lane, all_ in lanes.items()
         }
@@ -88,9 +95,9 @@ def _fused(
     for query, text in dataset.queries.items():
         request = FuseRequest(query=text, max_results=100)
         request.now.seconds = NOW
-        for lane, rankings in lanes.items():
+        for lane, found_by in lanes.items():
             listed = request.lanes.add(lane=lane)
-            for name, score in rankings[query]:
+            for name, score in found_by[query]:
                 row = texts[name]
                 document = Document(id=name, title=row["title"], content=row["text"] or row["title"])
                 if random:
@@ -158,12 +165,28 @@ def _speed() -> Iterator[str]:
     asked = AlignRequest(text=text, documents={document.id: document for document in documents}.values())
     fused = _times(lambda: fuse(request, table))
     both = _times(lambda: (fuse(request, table), align(asked)))
-    ranks = [dict.fromkeys(LANES[: 1 + place % 3], place % RESULTS + 1) for place in range(len(LANES) * RESULTS)]
-    plain = _times(lambda: sorted(rrf(one, {}, 60.0) for one in ranks))
+    listed = {one.lane: [found.document.id for found in one.evidence] for one in request.lanes}
+    points = [[ScoredPoint(id=name, version=0, score=1.0) for name in names] for names in listed.values()]
+    plain = _times(lambda: _plain(listed))
+    library = _times(lambda: reciprocal_rank_fusion(points, limit=400, ranking_constant_k=60))
     yield f"| 8 lanes × 50 results, {len(align(asked).sentences)} sentences cited | p50 ms | p99 ms | least ms |"
     yield "|---|---|---|---|"
-    for name, times in (("fusion", fused), ("fusion and alignment", both), ("RRF of 400 documents alone", plain)):
+    for name, times in (
+        ("fusion", fused),
+        ("fusion and alignment", both),
+        ("RRF of the 8 rankings alone", plain),
+        ("the same by qdrant-client's reciprocal_rank_fusion", library),
+    ):
         yield f"| {name} | {times[len(times) // 2]:.2f} | {times[int(len(times) * 0.99)]:.2f} | {times[0]:.2f} |"
+
+
+def _plain(listed: Mapping[str, Sequence[str]]) -> list[tuple[float, int, str]]:
+    """RRF as fusion does it: ranks by document, sums, a settled order for equal ones."""
+    documents: dict[str, dict[str, int]] = {}
+    for lane, names in listed.items():
+        for rank, name in enumerate(names, 1):
+            documents.setdefault(name, {})[lane] = rank
+    return sorted((-rrf(ranks, {}, 60.0), min(ranks.values()), name) for name, ranks in documents.items())
 
 
 def _large() -> FuseRequest:

@@ -12,22 +12,31 @@ import json
 import sys
 import time
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import grpc
 import psutil
 import uvloop
-from lanemesh.v1.search_pb2 import SearchRequest
+from lanemesh.v1.search_pb2 import SearchRequest, SearchResponse
 from lanemesh.v1.search_pb2_grpc import SearchServiceStub
 
 from bench.load import cpu_seconds, run
 from bench.main import QUERY
 from bench.null import LANES
 from bench.processes import free_base, mesh
+from bench.wire import Wire, connect, paced
+from services.runtime.registry import load_table
 
 HERE = Path(__file__).parent
 DEADLINE = 1.0
+SEARCH = "/lanemesh.v1.SearchService/Search"
+# Callers that share the load between them.
+CONNECTIONS = 4
+BARRED = "left alone by its breaker"
 FULL = 25
 QUESTION = SearchRequest(query=QUERY, include_lanes=LANES)
 
@@ -37,56 +46,75 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else 0.0
 
 
+class Tally:
+    """What became of a load."""
+
+    def __init__(self) -> None:
+        self.codes: Counter[str] = Counter()
+        self.late: list[float] = []
+        self.taken: list[float] = []
+        self.whole = 0
+
+    def ended(self, status: str, message: bytes, seconds: float) -> None:
+        """One call ended."""
+        self.codes[status] += 1
+        if status == "OK":
+            self.taken.append(seconds)
+            reply = SearchResponse.FromString(message)
+            self.whole += len(reply.results) >= FULL and not reply.fusion_error
+        if status in ("OK", "DEADLINE_EXCEEDED"):
+            self.late.append(max(0.0, seconds - DEADLINE))
+
+
 async def offer(address: str, rate: float, seconds: float) -> dict[str, Any]:
-    """Sends `rate` requests a second for so long; returns what became of them."""
-    channel = grpc.aio.insecure_channel(address)
-    await channel.channel_ready()
-    search = SearchServiceStub(channel).Search
-    codes: Counter[str] = Counter()
-    late: list[float] = []
-    taken: list[float] = []
-    whole = 0
-
-    async def one() -> None:
-        nonlocal whole
-        started = time.perf_counter()
-        try:
-            reply = await search(QUESTION, timeout=DEADLINE)
-            codes["OK"] += 1
-            whole += len(reply.results) >= FULL and not reply.fusion_error
-            taken.append(time.perf_counter() - started)
-        except grpc.aio.AioRpcError as error:
-            codes[error.code().name] += 1
-            if error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
-                return
-        late.append(max(0.0, time.perf_counter() - started - DEADLINE))
-
-    tasks: set[asyncio.Task[None]] = set()
-    began = time.perf_counter()
-    for number in range(int(rate * seconds)):
-        await asyncio.sleep(max(0.0, began + number / rate - time.perf_counter()))
-        task = asyncio.create_task(one())
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-    sent = time.perf_counter() - began
-    await asyncio.gather(*tasks)
-    await channel.close()
+    """Sends `rate` requests a second for so long over several connections; returns what became of them."""
+    wires = [await connect(address, SEARCH, QUESTION.SerializeToString(), DEADLINE) for _ in range(CONNECTIONS)]
+    tally, cpu = Tally(), time.process_time()
+    took = await paced(wires, rate, seconds, tally.ended)
+    cpu, whole = time.process_time() - cpu, tally.whole
+    while any(wire.busy for wire in wires):
+        await asyncio.sleep(0.01)
+        for wire in wires:
+            wire.expire()
+    for wire in wires:
+        await wire.close()
     return {
-        "offered": rate,
-        "sent_per_second": rate * seconds / sent,
-        "goodput": whole / sent,
-        "cpu": time.process_time() / sent,
-        "codes": dict(codes),
-        "p50_ms": percentile(taken, 0.5) * 1000,
-        "p99_ms": percentile(taken, 0.99) * 1000,
-        "late_p99_ms": percentile(late, 0.99) * 1000,
+        "sent_per_second": sum(tally.codes.values()) / took,
+        "goodput": whole / took,
+        "cpu": cpu / took,
+        "codes": dict(tally.codes),
+        "p50_ms": percentile(tally.taken, 0.5) * 1000,
+        "p99_ms": percentile(tally.taken, 0.99) * 1000,
+        "late_p99_ms": percentile(tally.late, 0.99) * 1000,
     }
+
+
+async def closed(address: str, clients: int, seconds: float) -> float:
+    """Whole answers a second when so many clients each wait for their answer."""
+    wires = [await connect(address, SEARCH, QUESTION.SerializeToString(), DEADLINE) for _ in range(CONNECTIONS)]
+    tally, over = Tally(), time.perf_counter() + seconds
+    began = time.perf_counter()
+
+    def again(wire: Wire, status: str, message: bytes, took: float) -> None:
+        tally.ended(status, message, took)
+        if time.perf_counter() < over:
+            wire.send(partial(again, wire))
+
+    for number in range(clients):
+        wire = wires[number % CONNECTIONS]
+        wire.send(partial(again, wire))
+    while any(wire.busy for wire in wires):
+        await asyncio.sleep(0.05)
+    elapsed = time.perf_counter() - began
+    for wire in wires:
+        await wire.close()
+    return tally.whole / elapsed
 
 
 async def from_outside(address: str, rate: float, seconds: float) -> dict[str, Any]:
     """The same, from a process of its own."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.overload", "--offer", address, str(rate), str(seconds)),
+        *(sys.executable, "-m", "bench.overload", *("--offer", address, str(rate), str(seconds))),
         stdout=asyncio.subprocess.PIPE,
     )
     out, _ = await process.communicate()
@@ -95,15 +123,8 @@ async def from_outside(address: str, rate: float, seconds: float) -> dict[str, A
 
 
 async def peak(address: str) -> float:
-    """Answers a second when sixteen clients wait for each other's answers: what the gateway can do on this machine."""
-    async with grpc.aio.insecure_channel(address) as channel:
-        search = SearchServiceStub(channel).Search
-
-        async def ask() -> None:
-            await search(QUESTION, timeout=5.0)
-
-        await run(ask, 16, 500, [])
-        return (await run(ask, 16, 2000, [])).throughput
+    """The most whole answers a second that a closed loop of clients gets out of the gateway on this machine."""
+    return max([await closed(address, clients, 4.0) for clients in (8, 16, 32)])
 
 
 async def recovery(address: str, usual: float) -> float:
@@ -139,25 +160,34 @@ async def overload(seconds: float, base: int) -> list[list[str]]:
         address = f"127.0.0.1:{base}"
         gateway = processes["fused"][-2]
         await _ready(address)
-        alone, best = await usual(address), await peak(address)
-        rows.append(["capacity", f"{best:.0f} answers/s with 16 clients; alone {alone * 1000:.1f} ms"])
-        for name, rate in (("2 ×", 2 * best), ("5 ×", 5 * best), ("1000/s", 1000.0)):
-            before, cpu, began = gateway.memory_info().rss, cpu_seconds([gateway]), time.perf_counter()
+        alone, before = await usual(address), await peak(address)
+        first = before
+        rows.append(["capacity", f"{first:.0f} answers/s in a closed loop at best; alone {alone * 1000:.1f} ms"])
+        for name, rate in (("2 ×", 2 * first), ("5 ×", 5 * first), ("1000/s", 1000.0)):
+            memory, cpu, began = gateway.memory_info().rss, cpu_seconds([gateway]), time.perf_counter()
             found = await from_outside(address, min(rate, 1000.0), seconds)
             busy = (cpu_seconds([gateway]) - cpu) / (time.perf_counter() - began)
             back = await recovery(address, alone)
-            again = await peak(address)
-            rows.append(
-                [
-                    f"{name}: {found['sent_per_second']:.0f}/s offered for {seconds:.0f} s",
-                    f"goodput {found['goodput']:.0f}/s = {found['goodput'] / best:.0%} of the peak; {found['codes']}; "
-                    f"answers p50 {found['p50_ms']:.0f} ms, p99 {found['p99_ms']:.0f} ms; deadline missed by p99 "
-                    f"{found['late_p99_ms']:.1f} ms; CPU of gateway {busy:.0%}, load {found['cpu']:.0%}; memory "
-                    f"{(gateway.memory_info().rss - before) / 1e6:+.1f} MB; usual speed after {back:.2f} s, "
-                    f"peak then {again / best:.0%}",
-                ]
-            )
+            grown = gateway.memory_info().rss - memory
+            after = await peak(address)
+            rows.append(_row(name, seconds, found, (before, after), f"{busy:.0%}", grown, back))
+            print(rows[-1], file=sys.stderr, flush=True)
+            before = after
     return rows
+
+
+def _row(
+    name: str, seconds: float, found: dict[str, Any], peaks: tuple[float, float], busy: str, grown: int, back: float
+) -> list[str]:
+    best = max(peaks)
+    codes = ", ".join(f"{code} {count}" for code, count in found["codes"].items())
+    return [
+        f"{name}: {found['sent_per_second']:.0f}/s offered for {seconds:.0f} s",
+        f"goodput {found['goodput']:.0f}/s = {found['goodput'] / best:.0%} of the peak ({peaks[0]:.0f}/s just before, "
+        f"{peaks[1]:.0f}/s just after; the higher counts); {codes}; answers p50 {found['p50_ms']:.0f} ms, "
+        f"p99 {found['p99_ms']:.0f} ms; deadline missed by p99 {found['late_p99_ms']:.1f} ms; CPU of gateway {busy}, "
+        f"of load {found['cpu']:.0%} of a core; memory {grown / 1e6:+.1f} MB; usual speed after {back:.2f} s",
+    ]
 
 
 async def refusals(base: int, count: int = 3000) -> list[list[str]]:
@@ -194,14 +224,45 @@ async def _refused(address: str, gateway: psutil.Process, count: int) -> str:
 
 
 async def outage(base: int) -> list[list[str]]:
-    """Every lane killed: how many of the planned lane calls are still sent."""
+    """Every lane killed, then every lane failing: how many of the planned lane calls are still sent."""
+    ports = [base + load_table().lanes[lane].port for lane in LANES]
     with mesh(base) as processes:
         address = f"127.0.0.1:{base}"
         await _ready(address)
         for lane in processes["fused"][1:-2]:
             lane.kill()
-        before = await _asked(address)
-    return [["outage: every lane killed", before]]
+            lane.wait()
+        killed = await _asked(address)
+        async with failing(ports) as arrived:
+            before = await _asked(address)
+    return [
+        ["outage: every lane killed", killed],
+        ["outage: every lane fails at once", f"{before}; {arrived['calls']} calls arrived, retries included"],
+    ]
+
+
+@asynccontextmanager
+async def failing(ports: list[int]) -> AsyncIterator[Counter[str]]:
+    """Lanes on these ports that answer UNAVAILABLE; yields the count of the calls that reach them."""
+    arrived: Counter[str] = Counter()
+
+    async def fail(_request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        arrived["calls"] += 1
+        await context.abort(grpc.StatusCode.UNAVAILABLE, "failing")
+
+    handler = grpc.method_handlers_generic_handler(
+        "lanemesh.v1.LaneService", {"Retrieve": grpc.unary_unary_rpc_method_handler(fail)}
+    )
+    servers = []
+    for port in ports:
+        server = grpc.aio.server()
+        server.add_generic_rpc_handlers((handler,))
+        server.add_insecure_port(f"127.0.0.1:{port}")
+        await server.start()
+        servers.append(server)
+    yield arrived
+    for server in servers:
+        await server.stop(0.0)
 
 
 async def _asked(address: str) -> str:
@@ -211,10 +272,11 @@ async def _asked(address: str) -> str:
         for _ in range(500):
             reply = await search(QUESTION, timeout=DEADLINE)
             rows = [row for row in reply.ledger if row.lane in LANES]
-            reasons.update(row.reason if row.budget_ms else "left alone by its breaker" for row in rows)
-    asked = sum(count for reason, count in reasons.items() if reason != "left alone by its breaker")
-    whole = sum(reasons.values())
-    return f"of {whole} lane calls planned in 500 queries {asked} were sent ({asked / whole:.1%}); {dict(reasons)}"
+            reasons.update(row.reason if row.budget_ms else BARRED for row in rows)
+    planned = sum(reasons.values())
+    sent = planned - reasons[BARRED]
+    outcomes = ", ".join(f"{reason} {count}" for reason, count in reasons.items())
+    return f"{sent} lane calls sent of {planned} planned in 500 queries: {sent / planned:.3f} ×; {outcomes}"
 
 
 async def _ready(address: str) -> None:

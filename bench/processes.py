@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +14,9 @@ import psutil
 
 from bench.null import LANES
 from services.runtime.registry import load_table
+
+# Where the fused gateway's figures are to be had, from the port base.
+METRICS = 22
 
 
 def free_base(count: int) -> int:
@@ -46,6 +50,8 @@ def mesh(base: int, **settings: str) -> Iterator[dict[str, list[psutil.Process]]
     }
     environment |= settings
     started: list[subprocess.Popen[bytes]] = []
+    # A bench that is told to stop takes its processes along.
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
     def start(*arguments: str, **extra: str) -> psutil.Process:
         process = subprocess.Popen([sys.executable, "-m", *arguments], env=environment | extra)
@@ -55,7 +61,7 @@ def mesh(base: int, **settings: str) -> Iterator[dict[str, list[psutil.Process]]
     try:
         lanes = [start("bench.null", "lane", name, str(port)) for name, port in ports.items()]
         null = start("bench.null", "gateway", str(base + 20), *map(str, ports.values()))
-        fused = start("gateway", LANEMESH_LISTEN=f"127.0.0.1:{base}")
+        fused = start("gateway", LANEMESH_LISTEN=f"127.0.0.1:{base}", LANEMESH_METRICS_PORT=str(base + METRICS))
         plain = start("gateway", LANEMESH_LISTEN=f"127.0.0.1:{base + 21}", LANEMESH_FUSION_ENABLED="false")
         fusion = start("fusion_service", LANEMESH_LISTEN=f"127.0.0.1:{base + table.fusion.port}")
         me = psutil.Process()
@@ -70,3 +76,4 @@ def mesh(base: int, **settings: str) -> Iterator[dict[str, list[psutil.Process]]
             process.terminate()
         for process in started:
             process.wait(10)
+        signal.signal(signal.SIGTERM, before)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from lanemesh.v1 import search_pb2
@@ -32,6 +34,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-ingest", action="store_true", help="the corpus is already in the project named after the folder"
     )
+    parser.add_argument(
+        "--rankings", metavar="FOLDER", type=Path, help="also write each lane's rankings there, <dataset>.<lane>.json"
+    )
     options.add_json(parser)
 
 
@@ -50,6 +55,8 @@ async def run(arguments: argparse.Namespace) -> int:
         with counter(len(dataset.queries), "queries") as done:
             rankings = await judge.ask_all(mesh, dataset, lanes, arguments.concurrency, done)
     report = scores.report(dataset, rankings, arguments.k) | {"concurrency": arguments.concurrency}
+    if arguments.rankings is not None:
+        _write(arguments.rankings, dataset.name, rankings)
     failed = _tell_failures(rankings)
     if arguments.json:
         print_json(report)
@@ -103,9 +110,22 @@ def _check_stock(listing: search_pb2.ListLanesResponse, lanes: list[str], datase
             note(f"note: the {lane} lane holds {count} documents of {dataset.name}, the corpus has {expected}")
 
 
+def _write(folder: Path, dataset: str, rankings: judge.Rankings) -> None:
+    """One file for each lane: for each query its documents and the lane's scores, best first."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for lane, tally in rankings.lanes.items():
+            listed = {query: list(scores.items()) for query, scores in tally.scores.items()}
+            (folder / f"{dataset}.{lane}.json").write_text(json.dumps(listed), encoding="utf-8")
+    except OSError as error:
+        raise InvalidRequest("rankings", f"{folder} cannot be written: {error.strerror}") from None
+
+
 def _tell_failures(rankings: judge.Rankings) -> bool:
     tallies: dict[str, Any] = rankings.lanes | {"fused": rankings.fused}
     for name, tally in tallies.items():
         for reason, count in tally.failed.items():
             note(f"{name}: {count} queries failed ({reason}); they are scored by what came back")
-    return any(tally.failed for tally in tallies.values())
+    if rankings.fused.unexplained:
+        note(f"fused: {rankings.fused.unexplained} orders do not follow from the arithmetic in their replies")
+    return any(tally.failed for tally in tallies.values()) or bool(rankings.fused.unexplained)

@@ -61,9 +61,23 @@ def _record(values: dict[str, Any], project: str | None, default_project: str, s
     if "name" in values and not values.keys() & {"content", "text"}:
         return IngestRequest(entity=_scoped(fill(Entity(), values), project))
     document = fill(Document(), _renamed(values))
+    # Collections hold documents of which only the title is known.
+    document.content = document.content if document.content.strip() else document.title
     document.project = project or document.project or default_project
     document.source = source or document.source
     return IngestRequest(document=document)
+
+
+def _of_collection(values: dict[str, Any]) -> dict[str, Any]:
+    """A line of a collection: its number may be an identity, and what a document has no field for is an attribute."""
+    known = Document.DESCRIPTOR.fields_by_name.keys() | _ALIASES.keys()
+    others = {key: value for key, value in values.items() if key not in known}
+    fields = {key: value for key, value in values.items() if key in known}
+    if isinstance(fields["_id"], int) and not isinstance(fields["_id"], bool):
+        fields["_id"] = str(fields["_id"])
+    if others and isinstance(fields.get("metadata") or {}, dict):
+        fields["metadata"] = others | (fields.get("metadata") or {})
+    return fields
 
 
 def _scoped(record: Any, project: str | None) -> Any:
@@ -74,6 +88,8 @@ def _scoped(record: Any, project: str | None) -> Any:
 
 
 def _renamed(values: dict[str, Any]) -> dict[str, Any]:
+    if "_id" in values:
+        values = _of_collection(values)
     renamed: dict[str, Any] = {}
     for key, value in values.items():
         name = _ALIASES.get(key, key)

@@ -14,6 +14,7 @@ from lanemesh.v1.search_pb2 import SearchResponse
 from client.beir import Dataset
 from client.mesh import Mesh
 from client.metrics import RECALL_CUT
+from client.recompute import differences
 from services.runtime.errors import LanemeshError, Unavailable
 from services.runtime.jsonform import name_of
 
@@ -30,16 +31,25 @@ class Tally:
     # Whether the lane's own ranking and time are wanted, not those of the mesh.
     alone: bool
     rankings: dict[str, list[str]] = field(default_factory=dict)
+    # The lane's own score of each document, by query.
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)
     times_ms: list[float] = field(default_factory=list)
     # Queries of which a lane or fusion failed, by reason. They are scored by what came back all the same.
     failed: Counter[str] = field(default_factory=Counter)
     partial: int = 0
+    # Answers whose order does not follow from the arithmetic they show.
+    unexplained: int = 0
     # Most results each lane was allowed.
     allowed: dict[str, int] = field(default_factory=dict)
 
     def add(self, query: str, reply: SearchResponse) -> None:
         """Counts one answer."""
-        self.rankings[query] = _own_order(reply, self.lanes[0]) if self.alone else _order(reply.results)
+        if self.alone:
+            self.scores[query] = _own_scores(reply, self.lanes[0])
+            self.rankings[query] = list(self.scores[query])
+        else:
+            self.rankings[query] = _order(reply.results)
+            self.unexplained += not reply.fusion_error and bool(differences(reply.results))
         self.allowed |= {plan.lane: plan.max_results for plan in reply.plan.lanes if plan.lane in self.lanes}
         rows = [row for row in reply.ledger if row.lane in self.lanes]
         self.partial += any(row.status == lane_pb2.LANE_STATUS_PARTIAL for row in rows)
@@ -104,14 +114,14 @@ async def _ask(mesh: Mesh, query: str, text: str, project: str, tally: Tally) ->
         tally.add(query, reply)
 
 
-def _own_order(reply: SearchResponse, lane: str) -> list[str]:
-    """The lane's own order, whatever the ranking policy made of it; nothing that another lane stood in with."""
-    ranks: dict[str, int] = {}
+def _own_scores(reply: SearchResponse, lane: str) -> dict[str, float]:
+    """The lane's own order and scores, whatever the ranking policy made of it; nothing that another stood in with."""
+    found: dict[str, tuple[int, float]] = {}
     for place, evidence in enumerate(reply.results, 1):
         if lane in evidence.lanes:
-            given = [part.rank for part in evidence.components.contributions if part.lane == lane]
-            ranks[evidence.document.id] = given[0] if given else place
-    return sorted(ranks, key=ranks.__getitem__)
+            given = [part for part in evidence.components.contributions if part.lane == lane]
+            found[evidence.document.id] = (given[0].rank, given[0].lane_score) if given else (place, evidence.score)
+    return {identity: found[identity][1] for identity in sorted(found, key=lambda one: found[one][0])}
 
 
 def _order(results: Sequence[Evidence]) -> list[str]:

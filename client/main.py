@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import uvloop
 
-from client import ask, delete, evaluate, ingest, lanes, plan, refine, up
+from client import ask, certs, delete, evaluate, ingest, lanes, plan, refine, up
 from client.output import fail
 from client.tracing import traced
 from services.runtime.errors import InvalidRequest, LanemeshError
@@ -27,6 +27,7 @@ SUBCOMMANDS: dict[str, tuple[str, Register, Run]] = {
     "refine": ("let preflight advise on a question", refine.register, refine.run),
     "ingest": ("store documents, entities and relations", ingest.register, ingest.run),
     "delete": ("delete documents or entities from every index lane", delete.register, delete.run),
+    "certs": ("make or renew the certificates of this machine's mesh", certs.register, certs.run),
     "eval": ("measure the mesh on a judged data set", evaluate.register, evaluate.run),
     "lanes": ("list the lanes and how they are", lanes.register, lanes.run),
 }

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar, Unpack
 
 import grpc
@@ -15,9 +16,20 @@ from lanemesh.v1.search_pb2 import IngestRequest, IngestResponse, SearchRequest,
 from client.request import Constraining, Options, refine_request, search_request
 from services.runtime import deadline as deadlines
 from services.runtime import telemetry
-from services.runtime.clients import PORT_BASE, open_channel, wire_time_out
+from services.runtime.certificates import Certificates, Files, identity, of_client
+from services.runtime.clients import PORT_BASE, Trust, open_channel, wire_time_out
 from services.runtime.deadline import Deadline
-from services.runtime.errors import DETAILS_KEY, BadReply, DeadlinePassed, LanemeshError, Unavailable, from_status
+from services.runtime.errors import (
+    DETAILS_KEY,
+    BadReply,
+    DeadlinePassed,
+    LanemeshError,
+    StartupError,
+    Unavailable,
+    from_status,
+)
+from services.runtime.listening import host_of, on_loopback
+from services.runtime.settings import load, setting
 from services.runtime.spans import client_name
 from services.runtime.trace import parse
 
@@ -33,21 +45,46 @@ Request = TypeVar("Request")
 Response = TypeVar("Response")
 
 
+@dataclass(frozen=True)
+class ClientSettings:
+    """What a client reads."""
+
+    gateway: str = setting("LANEMESH_GATEWAY", DEFAULT_ADDRESS)
+    # The name that the gateway's certificate must carry.
+    gateway_name: str = setting("LANEMESH_GATEWAY_NAME", "")
+    token: str = setting("LANEMESH_TOKEN", "")
+    allow_plaintext: bool = setting("LANEMESH_ALLOW_PLAINTEXT", False)
+
+
 class Mesh:
     """A client of one gateway. A deadline is seconds or a Deadline; the deadline of a call being served also holds."""
 
-    def __init__(self, address: str | None = None, *, token: str | None = None) -> None:
-        self.address = address or os.environ.get("LANEMESH_GATEWAY") or DEFAULT_ADDRESS
-        token = token or os.environ.get("LANEMESH_TOKEN")
+    def __init__(self, address: str | None = None, *, token: str | None = None, tls: Files | None = None) -> None:
+        settings = load(ClientSettings, os.environ)
+        self.address = address or settings.gateway
+        self._certificates = Certificates(tls) if tls else of_client(os.environ)
+        self._name = settings.gateway_name or _name_of(self.address)
+        token = token or settings.token
+        if token and not settings.allow_plaintext and not self._certificates and not on_loopback(self.address):
+            raise StartupError(
+                f"the token would cross the network to {self.address} in plain text: set LANEMESH_TLS_CA, "
+                "or LANEMESH_ALLOW_PLAINTEXT=true where something trusted encrypts"
+            )
         self._credentials = (("authorization", f"Bearer {token}"),) if token else ()
 
     async def __aenter__(self) -> Self:
-        self._channel = open_channel(self.address)
+        trust = None
+        if self._certificates is not None:
+            trust = Trust(self._certificates, self._name)
+            self._certificates.start()
+        self._channel = open_channel(self.address, trust=trust)
         self._stub = search_pb2_grpc.SearchServiceStub(self._channel)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._channel.close()
+        if self._certificates is not None:
+            await self._certificates.stop()
 
     async def search(
         self,
@@ -185,6 +222,11 @@ def _traced(error: LanemeshError, calling: telemetry.Calling) -> LanemeshError:
     """The error, which knows the trace that tells more of it."""
     error.trace_id = calling.trace_id
     return error
+
+
+def _name_of(address: str) -> str:
+    """On one machine only the gateway's own certificate will do; elsewhere that of the host, as on the web."""
+    return identity("gateway") if on_loopback(address) else host_of(address)
 
 
 def _search(query: SearchRequest | str, options: Options) -> SearchRequest:

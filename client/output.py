@@ -17,6 +17,7 @@ from services.runtime.errors import (
     InvalidRequest,
     LanemeshError,
     Overloaded,
+    PermissionDenied,
     Refused,
     Unavailable,
 )
@@ -56,7 +57,7 @@ def fail(error: LanemeshError, as_json: bool) -> int:
 
 def _parts(error: LanemeshError) -> dict[str, str]:
     field, message = "", error.message
-    if isinstance(error, InvalidRequest):
+    if isinstance(error, InvalidRequest | PermissionDenied):
         field, message = error.field, error.description
     parts = {"code": STATUS[type(error)].name, "reason": error.reason, "field": field, "message": message}
     return parts | ({"trace_id": error.trace_id} if error.trace_id else {})

@@ -16,10 +16,12 @@ BAR = "|"
 FIELDS = ("head", "relation", "tail")
 # What a file must look like from its start to be taken for triples.
 SAMPLE_BYTES = 64 * 1024
+# Share of its lines that may be spoilt: they are told one by one, where a document of triples would be found by nobody.
+SPOILT_SHARE = 0.1
 
 
 def looks_like(path: Path) -> bool:
-    """Whether every line at the start of the file that is not blank has exactly two bars."""
+    """Whether nearly every line at the start of the file that is not blank has exactly two bars."""
     try:
         with path.open("rb") as file:
             sample = file.read(SAMPLE_BYTES)
@@ -30,7 +32,8 @@ def looks_like(path: Path) -> bool:
     lines = sample.split(b"\n")
     # The last line of a longer file is cut off somewhere.
     told = [line for line in (lines if whole else lines[:-1]) if line.strip()]
-    return bool(told) and all(line.count(BAR.encode()) == len(FIELDS) - 1 for line in told)
+    spoilt = sum(line.count(BAR.encode()) != len(FIELDS) - 1 for line in told)
+    return bool(told) and spoilt <= SPOILT_SHARE * len(told)
 
 
 def read_triples(path: Path, shown: str, project: str | None) -> Iterator[Item]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +14,15 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from client import ingest, options, page, reading
+from client import certs, ingest, options, page, reading
 from client.mesh import DEFAULT_ADDRESS, Mesh
 from client.output import fail, new_console
-from services.runtime import dev
+from services.runtime import dev, envoy, jaeger
+from services.runtime.certificates import Files
 from services.runtime.errors import InvalidRequest, LanemeshError, StartupError
 from services.runtime.registry import Table, load_table
 from services.runtime.settings import load
-from services.runtime.supervise import Supervisor
+from services.runtime.supervise import Program, Supervisor
 
 SIMULATOR = Path(__file__).parents[1] / "tests" / "simulator"
 CORPUS = Path(__file__).parents[1] / "examples" / "corpus"
@@ -39,6 +41,13 @@ def register(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="answer for the outside providers with a simulator; its results are marked (checkout only)",
     )
+    parser.add_argument("--jaeger", action="store_true", help="start Jaeger beside it and send every trace there")
+    parser.add_argument(
+        "--envoy", action="store_true", help="put Envoy before the gateway and between it and the lanes"
+    )
+    parser.add_argument(
+        "--tls", action="store_true", help="encrypt and authenticate every connection, by certificates made as needed"
+    )
     parser.add_argument("--demo", action="store_true", help="ingest the demo corpus after the start")
     parser.add_argument("--ask", metavar="QUERY", help="ask this after the start")
     parser.add_argument("--once", action="store_true", help="stop after that instead of serving")
@@ -56,9 +65,18 @@ async def run(arguments: argparse.Namespace) -> int:
             environment = dict(os.environ)
             if arguments.simulate_providers:
                 environment |= await _simulate(stack, console)
+            beside: list[Program] = []
+            if arguments.jaeger:
+                beside.append(_jaeger(settings, environment))
             stages = dev.stages(table, settings, environment)
-            supervisor = Supervisor(stages, settings.home / "logs", lambda line: console.print(Text(line)))
-            session = _Session(console, supervisor, arguments)
+            tls = None
+            if arguments.tls:
+                stages, tls = _secured(stages, settings.home.resolve() / certs.FOLDER)
+            if arguments.envoy:
+                stages = _envoy(stages, table, settings)
+            # What stands beside the mesh stops last: it hears the others to their end.
+            supervisor = Supervisor([*stages, beside], settings.home / "logs", lambda line: console.print(Text(line)))
+            session = _Session(console, supervisor, arguments, tls)
             await dev.run(supervisor, session)
             return session.code
 
@@ -74,21 +92,43 @@ async def _simulate(stack: AsyncExitStack, console: Console) -> dict[str, str]:
     return environment
 
 
+def _jaeger(settings: dev.DevSettings, environment: dict[str, str]) -> Program:
+    """Jaeger for this mesh; its processes are told in `environment` to send it every span."""
+    ports = jaeger.Ports.beside(settings.port_base)
+    if ports.query > HIGHEST_PORT:
+        raise InvalidRequest("port_base", f"{settings.port_base} leaves no ports for Jaeger")
+    environment |= {"LANEMESH_TRACE_SAMPLE_RATE": "1"} | environment | ports.environment()
+    return jaeger.program(ports, environment)
+
+
+def _envoy(stages: list[list[Program]], table: Table, settings: dev.DevSettings) -> list[list[Program]]:
+    """The mesh with Envoy at the gateway's port, and the gateway behind it."""
+    ports = envoy.Ports.beside(settings.port_base)
+    if ports.metrics > HIGHEST_PORT:
+        raise InvalidRequest("port_base", f"{settings.port_base} leaves no ports for Envoy")
+    return envoy.between(stages, table, ports, settings.home, settings.config)
+
+
 class _Session:
     """What happens once the mesh is up; `code` is the exit code it leads to."""
 
-    def __init__(self, console: Console, supervisor: Supervisor, arguments: argparse.Namespace) -> None:
+    def __init__(
+        self, console: Console, supervisor: Supervisor, arguments: argparse.Namespace, tls: Files | None
+    ) -> None:
         self.code = 0
+        self._tls = tls
         self._console = console
         self._children = supervisor.children
-        self._address = self._children["gateway"].program.address
+        # Callers come in through Envoy where it stands before the gateway.
+        self._door = envoy.NAME if envoy.NAME in self._children else "gateway"
+        self._address = self._children[self._door].program.address
         self._arguments = arguments
 
     async def __call__(self) -> bool:
         """Greets, ingests, asks; returns whether to go on serving."""
         self._greet()
         try:
-            async with Mesh(self._address) as mesh:
+            async with Mesh(self._address, tls=self._tls) as mesh:
                 if self._arguments.demo:
                     await self._ingest(mesh)
                 if self._arguments.ask is not None:
@@ -103,13 +143,23 @@ class _Session:
 
     def _greet(self) -> None:
         where = "" if self._address == DEFAULT_ADDRESS else f"LANEMESH_GATEWAY={self._address} "
-        lines = (
-            f"\nThe mesh is up: {len(self._children)} processes, gateway at {self._address}.",
+        lines = [
+            f"\nThe mesh is up: {len(self._children)} processes, {self._door} at {self._address}.",
             f'  ask     {where}lanemesh ask "How does OrderService connect to PaymentGateway?"',
             f"  ingest  {where}lanemesh ingest PATH",
             f"  lanes   {where}lanemesh lanes",
             f"  logs    {self._children['gateway'].log.parent}",
-        )
+        ]
+        if self._door == envoy.NAME:
+            if self._tls is None:
+                asked = "-H 'Content-Type: application/json' -d '{\"query\": …}'"
+                lines.append(f"  JSON    curl -s {self._address}/v1/search {asked}")
+            lines.append("  Envoy   stands at the gateway's port; the gateway has moved behind it")
+        if jaeger.NAME in self._children:
+            lines.append(f"  traces  LANEMESH_JAEGER_URL=http://{self._children[jaeger.NAME].program.address}")
+        if self._tls is not None:
+            named = " ".join(f"{variable}={path}" for variable, path in self._tls.named().items())
+            lines.append(f"  as      export {named}")
         for line in lines:
             self._console.print(Text(line), soft_wrap=True)
 
@@ -123,6 +173,19 @@ class _Session:
     async def _ask(self, mesh: Mesh) -> None:
         self._console.print(Text(f"\n> {self._arguments.ask}\n", "bold"))
         page.show(self._console, await mesh.search(self._arguments.ask))
+
+
+def _secured(stages: Sequence[Sequence[Program]], folder: Path) -> tuple[list[list[Program]], Files]:
+    """The programs, each with a certificate of its own; and the client's."""
+    certs.make(folder, [program.name for stage in stages for program in stage])
+    secured = [
+        [
+            replace(program, environment={**program.environment, **certs.environment(folder, program.name)})
+            for program in stage
+        ]
+        for stage in stages
+    ]
+    return secured, certs.files(folder, certs.CLIENT)
 
 
 def _settings(arguments: argparse.Namespace) -> dev.DevSettings:

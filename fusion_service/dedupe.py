@@ -1,15 +1,16 @@
-"""Near-duplicates: pages whose titles say the same on one site, or under almost the same address, become one."""
+"""Near-duplicates become one: pages of one title on one site or under almost one address, and texts of one meaning."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from math import ceil
 
 from fusion_service.factors import domain
 from fusion_service.identity import Found
+from fusion_service.meaning import proposed, same
 from fusion_service.tokens import fold, number, words
 from fusion_service.words import NUMBER_WORDS
 from services.text.urls import canonical_url
@@ -34,14 +35,20 @@ def merge(ordered: Sequence[Found]) -> list[Found]:
     """The documents in their order, best first, without those that repeat a better one; that one names them."""
     kept: list[Found] = []
     postings: dict[tuple[frozenset[str], str], list[Page]] = {}
+    standing: dict[str, Found] = {}
     for document in ordered:
         page = _page(document) if document.best.url else None
-        if page is None:
-            kept.append(document)
-        elif (better := _better(page, postings)) is not None:
-            better.found.corroborated.append(document.id)
-        else:
-            kept.append(document)
+        names = proposed(document)
+        better = _better(page, postings) if page is not None else None
+        if better is None and names:
+            better = _alike(document, names, standing)
+        if better is not None:
+            better.corroborated.append(document.id)
+            continue
+        kept.append(document)
+        if names:
+            standing.update((sighting.identity, document) for sighting in document.sightings)
+        if page is not None:
             for word in _telling(page.words):
                 postings.setdefault((page.numbers, word), []).append(page)
     return kept
@@ -50,8 +57,25 @@ def merge(ordered: Sequence[Found]) -> list[Found]:
 def _page(found: Found) -> Page | None:
     """None for what has no web address or no title: empty fields never match."""
     url = canonical_url(found.best.url)
-    title = frozenset(filter(None, map(fold, words(found.best.evidence.document.title[:_TITLE])))) if url else ()
-    return Page(found, frozenset(title), frozenset(filter(None, map(_number, title))), url) if title else None
+    title = _title(found) if url else frozenset()
+    return Page(found, title, _numbers(title), url) if title else None
+
+
+def _title(found: Found) -> frozenset[str]:
+    return frozenset(filter(None, map(fold, words(found.best.evidence.document.title[:_TITLE]))))
+
+
+def _numbers(title: frozenset[str]) -> frozenset[str]:
+    return frozenset(filter(None, map(_number, title)))
+
+
+def _alike(document: Found, names: Sequence[str], standing: Mapping[str, Found]) -> Found | None:
+    """The better document that says the same, if one of those proposed does."""
+    for name in names:
+        other = standing.get(name)
+        if other is not None and _numbers(_title(document)) == _numbers(_title(other)) and same(other, document):
+            return other
+    return None
 
 
 def _number(word: str) -> str:
@@ -66,11 +90,11 @@ def _telling(title: frozenset[str]) -> list[str]:
     return sorted(title)[: len(title) - ceil(TITLE_JACCARD * len(title)) + 1]
 
 
-def _better(page: Page, postings: dict[tuple[frozenset[str], str], list[Page]]) -> Page | None:
+def _better(page: Page, postings: Mapping[tuple[frozenset[str], str], list[Page]]) -> Found | None:
     for word in _telling(page.words):
         for other in postings.get((page.numbers, word), ()):
             if _same_title(page, other) and _same_place(page, other):
-                return other
+                return other.found
     return None
 
 

@@ -21,8 +21,10 @@ from lanemesh.v1.fusion_pb2 import (
 from lanemesh.v1.lane_pb2 import Mode
 
 from fusion_service import cite, disagree, rank
+from fusion_service.adopt import adopt
 from fusion_service.answer import answer_text
 from fusion_service.bibliography import Bibliography, readable
+from fusion_service.compose import NO_DRAFT, UNSUPPORTED, Composer, Draft
 from fusion_service.coverage import Coverage
 from fusion_service.dedupe import merge
 from fusion_service.factors import Policy
@@ -47,14 +49,26 @@ _STRATEGIES = frozenset(ResolutionStrategy.values())
 
 def fuse(request: FuseRequest, table: Table, clock: Clock = time.time) -> FuseResponse:
     """The ranked results and the answer. The order in which lanes stand in the request changes nothing."""
-    check(request, table)
-    response = FuseResponse()
-    question = ask(request.query, request.entities)
-    arrange(request, question, table, clock, response)
-    arranged = time.perf_counter()
+    response, question = arranged(request, table, clock)
     answer(request, question, table, response)
-    response.report.synthesis_ms = (time.perf_counter() - arranged) * 1000
     return response
+
+
+def arranged(request: FuseRequest, table: Table, clock: Clock = time.time) -> tuple[FuseResponse, Question]:
+    """The first half, up to the ranked results; the answer is the second."""
+    check(request, table)
+    response, question = FuseResponse(), ask(request.query, request.entities)
+    arrange(request, question, table, clock, response)
+    return response, question
+
+
+async def draft(request: FuseRequest, response: FuseResponse, table: Table, composer: Composer) -> Draft:
+    """What a model makes of the ranked results, between the halves."""
+    if not response.results:
+        return NO_DRAFT
+    sources = _admitted(response, table.limits.results_into_synthesis, len(response.results))
+    most = request.synthesis_budget_ms / 1000 or float("inf")
+    return await composer.draft(request.query, sources, request.max_answer_tokens or DEFAULT_ANSWER_TOKENS, most)
 
 
 def arrange(request: FuseRequest, question: Question, table: Table, clock: Clock, response: FuseResponse) -> None:
@@ -75,7 +89,9 @@ def arrange(request: FuseRequest, question: Question, table: Table, clock: Clock
     response.report.config_hash = config_hash(row)
 
 
-def answer(request: FuseRequest, question: Question, table: Table, response: FuseResponse) -> None:
+def answer(
+    request: FuseRequest, question: Question, table: Table, response: FuseResponse, written: Draft = NO_DRAFT
+) -> None:
     """Fills in answer, sentences, bibliography and what is missing, from the results already there."""
     response.report.synthesiser = SYNTHESISER
     if not response.results:
@@ -87,9 +103,10 @@ def answer(request: FuseRequest, question: Question, table: Table, response: Fus
         chosen = synthesise(candidates, request.max_answer_tokens or DEFAULT_ANSWER_TOKENS)
     bibliography = Bibliography()
     with telemetry.span(spans.CITE):
-        for passage in chosen:
-            sentence = response.sentences.add(text=readable(passage.text), group=passage.source.group)
-            cite.write(cite.quotation(passage, passages), bibliography, sentence)
+        if not _adopted(written, request, table, bibliography, response):
+            for passage in chosen:
+                sentence = response.sentences.add(text=readable(passage.text), group=passage.source.group)
+                cite.write(cite.quotation(passage, passages), bibliography, sentence)
     with telemetry.span(spans.DISAGREE):
         for conflict in disagree.find([candidate.passage for candidate in candidates]):
             disagree.write(conflict, chosen, bibliography, response.disagreements.add())
@@ -101,6 +118,22 @@ def answer(request: FuseRequest, question: Question, table: Table, response: Fus
     response.missing.extend(question.missing(passages))
     supported = sum(sentence.supported for sentence in response.sentences)
     response.report.citation_coverage = supported / len(response.sentences) if response.sentences else 0.0
+
+
+def _adopted(
+    written: Draft, request: FuseRequest, table: Table, bibliography: Bibliography, response: FuseResponse
+) -> bool:
+    """Whether the answer is a model's; the reason stands in the report where it is not, or not whole."""
+    response.report.synthesis_reason = written.reason
+    if not written.text:
+        return False
+    sources = _admitted(response, table.limits.results_into_synthesis, len(response.results))
+    only_supported = request.citations_required
+    if not adopt(written.text, sources, only_supported=only_supported, bibliography=bibliography, response=response):
+        response.report.synthesis_reason = UNSUPPORTED
+        return False
+    response.report.synthesiser = written.author
+    return True
 
 
 def _settle(asked: ResolutionStrategy.ValueType, response: FuseResponse) -> None:
@@ -159,12 +192,12 @@ def _in_table_order(lanes: Sequence[LaneFindings], table: Table) -> list[LaneFin
     return sorted(lanes, key=lambda findings: (places.get(findings.lane, len(places)), findings.lane))
 
 
-def _admitted(response: FuseResponse, per_lane: int) -> list[Source]:
-    """The best results as sources, at most `per_lane` for any one lane."""
+def _admitted(response: FuseResponse, per_lane: int, most: int = SYNTHESIS_DOCUMENTS) -> list[Source]:
+    """The best results as sources, at most `per_lane` for any one lane and `most` in all."""
     sources: list[Source] = []
     taken: dict[str, int] = {}
     for evidence in response.results:
-        if len(sources) == SYNTHESIS_DOCUMENTS:
+        if len(sources) == most:
             break
         if all(taken.get(lane, 0) < per_lane for lane in evidence.lanes):
             taken.update({lane: taken.get(lane, 0) + 1 for lane in evidence.lanes})

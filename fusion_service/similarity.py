@@ -47,12 +47,12 @@ def exact(sentence: Statement, passage: Passage) -> bool:
 
 def contradicts(sentence: Statement, passage: Statement, context: frozenset[str]) -> bool:
     """Whether numbers, names, negation or an opposite word keep the passage from saying what the sentence says."""
-    if not _figures(sentence.text) <= _figures(passage.text):
+    if not figures(sentence.text) <= figures(passage.text):
         return True
     known = passage.bag | context
     if not _names(sentence, passage) <= known:
         return True
-    if (_denied(sentence.text) ^ _denied(passage.text)) & sentence.bag & passage.bag:
+    if (denied(sentence.text) ^ denied(passage.text)) & sentence.bag & passage.bag:
         return True
     return _opposed(sentence.text, passage.text)
 
@@ -75,9 +75,9 @@ def _kept_order(sentence: Statement, passage: Statement, shared: Set[str]) -> fl
     return kept / (len(order) - 1)
 
 
-def _figures(text: str) -> set[tuple[str, str]]:
+def figures(text: str) -> set[tuple[str, str]]:
     """Every number with its unit, if any: 30 min is not 30 s."""
-    figures = set()
+    found = set()
     written = words(text)
     for place, word in enumerate(written):
         bare = fold(word)
@@ -90,8 +90,8 @@ def _figures(text: str) -> set[tuple[str, str]]:
             continue
         sign = next((mark for mark in "%$€£" if mark in word), "")
         following = fold(written[place + 1]) if place + 1 < len(written) and word[-1] not in ".," else ""
-        figures.add((value, UNITS.get(unit) or UNITS.get(sign) or UNITS.get(following, unit)))
-    return figures
+        found.add((value, UNITS.get(unit) or UNITS.get(sign) or UNITS.get(following, unit)))
+    return found
 
 
 def _names(sentence: Statement, passage: Statement) -> set[str]:
@@ -112,18 +112,18 @@ def _opens_with_subject(text: str) -> bool:
     return first[:1].isupper() and fold(first) not in STOP_WORDS
 
 
-def _denied(text: str) -> set[str]:
+def denied(text: str) -> set[str]:
     """The words right after a negation."""
-    denied: set[str] = set()
+    found: set[str] = set()
     reach = 0
     for word in words(text):
         bare = fold(word)
         if bare in NEGATIONS or bare.endswith("n't"):
             reach = _NEGATION_REACH
         elif reach and (stem := normal(word)):
-            denied.add(stem)
+            found.add(stem)
             reach -= 1
-    return denied
+    return found
 
 
 def _opposed(one: str, other: str) -> bool:

@@ -40,14 +40,28 @@ class Gate:
         """The share of the limit in use or asked for, 0..1."""
         return min(1.0, (self.in_flight + len(self._waiting)) / self.limit.size)
 
-    async def enter(self, deadline: Deadline) -> None:
-        """Returns when the request may begin."""
+    def crowded(self) -> bool:
+        """Whether a request that comes now would have to wait, or to leave."""
+        return self.in_flight >= self.limit.size or bool(self._waiting)
+
+    def look(self, deadline: Deadline) -> float:
+        """The longest that a request may wait which comes now; Overloaded when it would wait in vain."""
         left, waited = deadline.remaining(), self.delayed()
         longest = min(self._row.wait_ms / 1000, self._row.wait_share * (left + waited)) - waited
-        if longest < 0.0:
+        # However long the wait, a few are always at work: or nobody would be served, and no queue be seen to shrink.
+        if longest < 0.0 and self.in_flight >= self._row.minimum:
             raise self._refusal("delay", waited)
-        if self.in_flight >= self.limit.size or self._waiting:
-            await self._turn(left, longest)
+        if self.crowded():
+            expected = self._expected()
+            if len(self._waiting) >= self._row.queue or expected > longest or expected + self._held > left:
+                raise self._refusal("queue", expected)
+        return longest
+
+    async def enter(self, deadline: Deadline) -> None:
+        """Returns when the request may begin."""
+        longest = self.look(deadline)
+        if self.crowded():
+            await self._turn(longest)
         self.in_flight += 1
 
     def leave(self, held: float, own: float | None) -> None:
@@ -58,10 +72,12 @@ class Gate:
         self._held += _SMOOTHING * (held - self._held) if self._held else held
         self._call_next()
 
-    async def _turn(self, left: float, longest: float) -> None:
-        expected = self._held * (len(self._waiting) + 1) / self.limit.size
-        if len(self._waiting) >= self._row.queue or expected > longest or expected + self._held > left:
-            raise self._refusal("queue", expected)
+    def _expected(self) -> float:
+        """Seconds until the next to come would have its turn."""
+        return self._held * (len(self._waiting) + 1) / self.limit.size
+
+    async def _turn(self, longest: float) -> None:
+        expected = self._expected()
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[bool] = loop.create_future()
         self._waiting.append(turn)

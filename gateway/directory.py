@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from lanemesh.v1 import search_pb2
@@ -12,6 +11,7 @@ from lanemesh.v1.index_pb2 import StatsRequest
 from lanemesh.v1.index_pb2_grpc import IndexServiceStub
 from lanemesh.v1.search_pb2 import LaneInfo, ListLanesResponse
 
+from gateway.identity import ANYBODY, Caller
 from services.runtime.clients import Peers, call, health_method
 from services.runtime.deadline import Deadline
 from services.runtime.errors import LanemeshError
@@ -21,24 +21,24 @@ from services.runtime.registry import LaneRow, Table
 CHECK_SECONDS = 1.0
 
 
-async def list_lanes(table: Table, peers: Peers, deadline: Deadline, labels: Sequence[str] = ()) -> ListLanesResponse:
-    """Every lane of the table and the fusion service, checked in parallel; counts are of what `labels` open."""
+async def list_lanes(table: Table, peers: Peers, deadline: Deadline, caller: Caller = ANYBODY) -> ListLanesResponse:
+    """Every lane of the table and the fusion service, checked in parallel; counts are of what is open to the caller."""
     # The soft deadline, so that the list still arrives when a check takes all of its time.
     limit = Deadline.after(min(CHECK_SECONDS, deadline.soft().require()))
     *infos, fusion = await asyncio.gather(
-        *(_describe(row, peers, limit, labels) for row in table.lanes.values()),
+        *(_describe(row, peers, limit, caller) for row in table.lanes.values()),
         _check(LaneInfo(name="fusion"), peers, limit),
     )
     return ListLanesResponse(lanes=infos, fusion=fusion)
 
 
-async def _describe(row: LaneRow, peers: Peers, limit: Deadline, labels: Sequence[str]) -> LaneInfo:
+async def _describe(row: LaneRow, peers: Peers, limit: Deadline, caller: Caller) -> LaneInfo:
     info = LaneInfo(name=row.name, indexed=bool(row.keeps), budgets_ms=row.budget_ms, fallback=row.fallback)
     info.serving = search_pb2.SERVING_DISABLED
     if row.enabled:
         await _check(info, peers, limit)
-        if info.indexed and info.serving == search_pb2.SERVING_READY:
-            await _count(info, peers, limit, labels)
+        if info.indexed and info.serving == search_pb2.SERVING_READY and caller.may_use(row.name):
+            await _count(info, peers, limit, caller)
     return info
 
 
@@ -57,8 +57,8 @@ async def _check(info: LaneInfo, peers: Peers, limit: Deadline) -> LaneInfo:
     return info
 
 
-async def _count(info: LaneInfo, peers: Peers, limit: Deadline, labels: Sequence[str]) -> None:
-    question = StatsRequest(access_labels=labels)
+async def _count(info: LaneInfo, peers: Peers, limit: Deadline, caller: Caller) -> None:
+    question = StatsRequest(access_labels=caller.labels)
     try:
         info.stats.CopyFrom(await call(IndexServiceStub(peers.channel(info.name)).Stats, question, limit))
     except LanemeshError as error:

@@ -15,7 +15,7 @@ from typing import Any
 
 import grpc
 
-from services.runtime.clients import open_channel
+from services.runtime.clients import Trust, open_channel
 from services.runtime.deadline import Clock
 from services.runtime.served import Handler
 
@@ -30,13 +30,17 @@ class Echo:
         self._call = call
         self._every = every
         self._clock = clock
-        self._last = 0.0
+        self._last = self._before = 0.0
         self._called: float | None = None
         self._task: asyncio.Task[None] | None = None
 
     def delay(self) -> float:
-        """Seconds that a call which arrives now has waited: as long as the last, or as the one not heard of yet."""
-        return self._last if self._called is None else max(self._last, self._clock() - self._called)
+        """Seconds that a call which arrives now has waited: what two calls on end waited, the one still out included.
+
+        One call that waits alone met an instant in which the machine was busy; a queue that stands makes all wait.
+        """
+        standing = min(self._before, self._last)
+        return standing if self._called is None else max(standing, min(self._last, self._clock() - self._called))
 
     async def once(self) -> None:
         """Calls once."""
@@ -44,7 +48,7 @@ class Echo:
         try:
             await self._call()
         finally:
-            self._last, self._called = self._clock() - called, None
+            self._before, self._last, self._called = self._last, self._clock() - called, None
 
     def start(self) -> None:
         """Calls from now on, in the running loop."""
@@ -84,7 +88,8 @@ class Wall(grpc.aio.ServerInterceptor):
 class Shout:
     """A search of this process's own server, once it listens; that it ends is what counts, not how."""
 
-    def __init__(self, own_address: Callable[[], str], word: str) -> None:
+    def __init__(self, own_address: Callable[[], str], word: str, trust: Trust | None = None) -> None:
+        self._trust = trust
         self._own_address = own_address
         self._metadata = ((KEY, word),)
         self._channel: grpc.aio.Channel | None = None
@@ -93,7 +98,7 @@ class Shout:
         if not (address := self._own_address()):
             return
         if self._channel is None:
-            self._channel = open_channel(address)
+            self._channel = open_channel(address, trust=self._trust)
         search: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(SEARCH)
         # A call that fails has been waiting all the same.
         with suppress(grpc.aio.AioRpcError):

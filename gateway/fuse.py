@@ -92,9 +92,11 @@ class Fusing:
 class Fusion:
     """The fusion service as the gateway sees it."""
 
-    def __init__(self, table: Table, peers: Peers, enabled: bool = True) -> None:
+    def __init__(self, table: Table, peers: Peers, enabled: bool = True, synthesis_ms: float = 0.0) -> None:
         self._table = table
         self._enabled = enabled
+        # What a model that writes answers may take beside fusion's own time; 0 where there is none.
+        self._synthesis_ms = synthesis_ms
         # A FuseResponse is the fused part of a SearchResponse, so its bytes are read straight into the reply.
         self._fuse: grpc.aio.UnaryUnaryMultiCallable[bytes, SearchResponse] = peers.channel("fusion").unary_unary(
             FUSE, request_serializer=None, response_deserializer=SearchResponse.FromString
@@ -107,18 +109,21 @@ class Fusion:
         found = [outcome for outcome in outcomes if outcome.reply is not None and outcome.reply.evidence]
         if not found or not self._enabled:
             return Fusing(found, planned.message.max_results, None, 0.0, "")
-        granted_ms, leg = self._limit(planned, deadline), telemetry.leg()
+        limit_ms, synthesis_ms = self._limits(planned, deadline)
+        granted_ms, leg = limit_ms + synthesis_ms, telemetry.leg()
         until = Deadline.after(granted_ms / 1000)
-        flight = Flight(self._fuse, _question(request, planned, found), until, leg.metadata if leg else None)
+        question = _question(request, planned, found, synthesis_ms)
+        flight = Flight(self._fuse, question, until, leg.metadata if leg else None)
         return Fusing(found, planned.message.max_results, flight, granted_ms, leg.span_id if leg else "")
 
-    def _limit(self, planned: Planned, deadline: Deadline) -> float:
-        """Fusion's part of the reserve, or what is left of all if that is less."""
+    def _limits(self, planned: Planned, deadline: Deadline) -> tuple[float, float]:
+        """Fusion's part of the reserve, or what is left of all if that is less; and a model's, of what is beyond it."""
         left_ms = deadline.remaining() * 1000
-        return min(planned.message.fusion_ms, budget.reserve(self._table, planned.mode, left_ms).total_ms)
+        kept_ms = budget.reserve(self._table, planned.mode, left_ms).total_ms
+        return min(planned.message.fusion_ms, kept_ms), max(0.0, min(self._synthesis_ms, left_ms - kept_ms))
 
 
-def _question(request: SearchRequest, planned: Planned, found: Sequence[Outcome]) -> bytes:
+def _question(request: SearchRequest, planned: Planned, found: Sequence[Outcome], synthesis_ms: float) -> bytes:
     """A FuseRequest on the wire. The lanes' replies stand in it as they are: taking them apart would cost a copy."""
     head = FuseRequest(
         query=request.query,
@@ -130,6 +135,7 @@ def _question(request: SearchRequest, planned: Planned, found: Sequence[Outcome]
         citations_required=request.constraints.citations_required,
         marker_style=request.marker_style,
         resolution=request.resolution,
+        synthesis_budget_ms=synthesis_ms,
     )
     parts = [head.SerializeToString()]
     for outcome in found:

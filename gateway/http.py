@@ -24,6 +24,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.exposition import choose_encoder
 
 from gateway.httpcall import HTTP_STATUS, Aborted, HttpContext, aborted, error_of, headers_of
+from gateway.httptls import client_names, door_context
 from gateway.service import Gateway
 from services.runtime import telemetry
 from services.runtime.boundary import Context
@@ -38,7 +39,9 @@ from services.runtime.errors import (
 )
 from services.runtime.jsonform import to_json
 from services.runtime.jsonparse import BODY, from_json
+from services.runtime.listening import permit
 from services.runtime.served import Method, Served
+from services.runtime.server import Security
 from services.runtime.settings import setting
 
 log = logging.getLogger(__name__)
@@ -64,12 +67,21 @@ class HttpSettings:
     max_body_bytes: int = setting("LANEMESH_HTTP_MAX_BODY_BYTES", 1024 * 1024, low=1024, high=64 * 1024 * 1024)
     body_seconds: float = setting("LANEMESH_HTTP_BODY_SECONDS", 10.0, low=0.01, high=600.0)
     grace_seconds: float = setting("LANEMESH_GRACE_SECONDS", 15.0, low=0.0, high=600.0)
+    allow_plaintext: bool = setting("LANEMESH_ALLOW_PLAINTEXT", False)
 
 
 class Door:
     """Serves the gateway over HTTP."""
 
-    def __init__(self, gateway: Gateway, ready: Callable[[], Awaitable[bool]], settings: HttpSettings) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        ready: Callable[[], Awaitable[bool]],
+        settings: HttpSettings,
+        security: Security | None = None,
+    ) -> None:
+        permit("LANEMESH_HTTP_LISTEN", settings.listen, secured=bool(security), plaintext=settings.allow_plaintext)
+        self._tls = door_context(security) if security else None
         self._gateway = gateway
         self._ready = ready
         self._settings = settings
@@ -95,7 +107,7 @@ class Door:
         host, _, port = self._settings.listen.rpartition(":")
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, host.strip("[]") or None, int(port)).start()
+            await web.TCPSite(self._runner, host.strip("[]") or None, int(port), ssl_context=self._tls).start()
         except (OSError, ValueError, OverflowError) as error:
             await self._runner.cleanup()
             raise StartupError(f"LANEMESH_HTTP_LISTEN={self._settings.listen}: the address cannot be bound") from error
@@ -126,6 +138,7 @@ class Door:
         return web.json_response({"status": "ok" if ready else "not ready"}, status=200 if ready else 503)
 
     async def _metrics(self, request: web.Request) -> web.Response:
+        self._gateway.callers.of(HttpContext(request.headers, client_names(request.transport)))
         # A scraper that reads OpenMetrics gets exemplars.
         encode, kind = choose_encoder(request.headers.get("Accept", ""))
         return web.Response(body=encode(REGISTRY), headers={"Content-Type": kind})
@@ -146,7 +159,7 @@ class Door:
         question: Message,
         request: web.Request,
     ) -> web.Response:
-        context = HttpContext(request.headers)
+        context = HttpContext(request.headers, client_names(request.transport))
         with Served(self._methods[name], context):
             async with asyncio.timeout(context.time_remaining()):
                 reply = await method(question, context)
@@ -156,7 +169,7 @@ class Door:
         return cast(Events, self._gateway.StreamSearch(question, cast(Context, context)))
 
     async def _stream(self, request: web.Request, question: StreamSearchRequest) -> web.StreamResponse:
-        context = HttpContext(request.headers)
+        context = HttpContext(request.headers, client_names(request.transport))
         response = web.StreamResponse(headers={"Content-Type": EVENT_STREAM, "Cache-Control": "no-store"})
         with Served(self._methods["StreamSearch"], context):
             response.headers.update(_trace())

@@ -12,11 +12,12 @@ from google.rpc import error_details_pb2, status_pb2
 
 from services.runtime.deadline import Deadline
 from services.runtime.errors import DETAILS_KEY, STATUS, InvalidRequest, LanemeshError, details
+from services.runtime.secure import PEER_NAMES
 
 DEADLINE = "X-Deadline-Ms"
 GRPC_TIMEOUT = "grpc-timeout"
 # Headers that travel as gRPC metadata.
-_CARRIED = ("authorization", "traceparent")
+_CARRIED = ("authorization", "traceparent", "x-forwarded-client-cert")
 _LONGEST_MS = 600_000.0
 _TIMEOUT = re.compile(r"(\d{1,8})([HMSmun])")
 _UNITS_MS = {"H": 3_600_000.0, "M": 60_000.0, "S": 1000.0, "m": 1.0, "u": 0.001, "n": 0.000_001}
@@ -54,7 +55,8 @@ class Aborted(Exception):
 class HttpContext:
     """As much of a servicer's context as the service uses."""
 
-    def __init__(self, headers: Mapping[str, str]) -> None:
+    def __init__(self, headers: Mapping[str, str], names: Sequence[str] = ()) -> None:
+        self._names = [name.encode() for name in names]
         self._metadata = tuple((name, headers[name]) for name in _CARRIED if name in headers)
         left = deadline_of(headers)
         self._deadline = Deadline.after(left) if left is not None else None
@@ -63,6 +65,10 @@ class HttpContext:
     def invocation_metadata(self) -> Sequence[tuple[str, str]]:
         """Who calls, and the trace it calls in."""
         return self._metadata
+
+    def auth_context(self) -> Mapping[str, Sequence[bytes]]:
+        """The names in the caller's certificate."""
+        return {PEER_NAMES: self._names}
 
     def time_remaining(self) -> float | None:
         """Seconds left; None when the caller set no deadline."""

@@ -18,10 +18,18 @@ from lanemesh.v1.index_pb2 import DeleteRequest, Entity, RecordFailure, Relation
 from lanemesh.v1.index_pb2_grpc import IndexServiceStub
 from lanemesh.v1.search_pb2 import IngestRequest, IngestResponse, LaneIngestion
 
+from gateway.identity import ANYBODY, Caller
 from services.runtime import records, telemetry
 from services.runtime.clients import Peers, call, wire_time_out
 from services.runtime.deadline import Deadline
-from services.runtime.errors import BadReply, DeadlinePassed, InvalidRequest, LanemeshError, from_status
+from services.runtime.errors import (
+    BadReply,
+    DeadlinePassed,
+    InvalidRequest,
+    LanemeshError,
+    PermissionDenied,
+    from_status,
+)
 from services.runtime.registry import LaneRow, Table
 
 if TYPE_CHECKING:
@@ -111,7 +119,7 @@ class Tally:
     response: IngestResponse = field(default_factory=IngestResponse)
     lanes: dict[str, LaneIngestion] = field(default_factory=dict)
 
-    def refuse(self, line: int, identity: str, error: InvalidRequest) -> None:
+    def refuse(self, line: int, identity: str, error: InvalidRequest | PermissionDenied) -> None:
         """A record that no lane was asked to store."""
         self.response.failures.append(
             RecordFailure(sequence=line, id=identity, field=error.field, reason=error.reason, message=error.description)
@@ -134,7 +142,8 @@ class Tally:
 class Ingestion:
     """One Ingest call."""
 
-    def __init__(self, table: Table, peers: Peers, deadline: Deadline) -> None:
+    def __init__(self, table: Table, peers: Peers, deadline: Deadline, caller: Caller = ANYBODY) -> None:
+        self._caller = caller
         self._rows = table.indexed()
         self._stubs = {row.name: IndexServiceStub(peers.channel(row.name)) for row in self._rows}
         self._deadline = deadline
@@ -164,8 +173,9 @@ class Ingestion:
         record = getattr(request, kind)
         sent = Sent(line, record if isinstance(record, str) else records.identity(record))
         try:
+            _permit(self._caller, kind)
             _check(kind, record)
-        except InvalidRequest as error:
+        except (InvalidRequest, PermissionDenied) as error:
             self._tally.refuse(line, sent.identity, error)
             return
         if kind.startswith("delete_"):
@@ -255,6 +265,12 @@ class Ingestion:
             return False
         self._tally.lanes[row.name].deleted += reply.deleted
         return True
+
+
+def _permit(caller: Caller, kind: str) -> None:
+    verb, allowed = ("delete", caller.delete) if kind.startswith("delete_") else ("store", caller.ingest)
+    if not allowed:
+        raise PermissionDenied(f"{caller.title} may not {verb}", field=kind)
 
 
 def _check(kind: str, record: Document | Entity | Relation | str) -> None:

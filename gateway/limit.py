@@ -15,6 +15,8 @@ from services.runtime.protection import LimitRow
 # The most that one window may take from the limit, and how much of each new estimate is believed.
 _STEEPEST = 0.5
 _BELIEF = 0.5
+# The most by which the least may rise when it is measured anew: one bad moment of the machine is no new measure.
+_STEEPEST_RISE = 2.0
 # Windows spent at the minimum to measure the least anew; only the last counts, the others let the queue drain.
 _PROBE_WINDOWS = 2
 
@@ -54,7 +56,8 @@ class Limit:
         now = self._clock()
         if self._probing:
             self._probing -= 1
-            self._least, self._trusted_at = mean, now
+            if not self._probing:
+                self._least, self._trusted_at = min(mean, _STEEPEST_RISE * self._least), now
             return
         self._least = min(self._least, mean)
         if mean <= self._row.tolerance * self._least:

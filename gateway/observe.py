@@ -22,13 +22,14 @@ from services.runtime.errors import (
     InvalidRequest,
     NotImplementedHere,
     Overloaded,
+    PermissionDenied,
     Unauthenticated,
 )
 
 log = logging.getLogger(__name__)
 
 # A query that ends so has nothing to tell that the answer to its caller does not say.
-_NOT_OURS = (InvalidRequest, Unauthenticated, NotImplementedHere, Overloaded)
+_NOT_OURS = (InvalidRequest, Unauthenticated, PermissionDenied, NotImplementedHere, Overloaded)
 
 
 class Allowance:

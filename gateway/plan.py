@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,10 +11,12 @@ from lanemesh.v1.search_pb2 import LanePlan, QueryPlan, SearchRequest
 
 from gateway import budget, constraints, route
 from gateway.classify import classify
+from gateway.identity import ANYBODY, Caller
 from services.runtime import modes
 from services.runtime.registry import LaneRow, Table
 
 NOT_ENOUGH_TIME = "BUDGET_TOO_SMALL"
+NOT_PERMITTED = "NOT_PERMITTED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ class Planned:
     factor: float
     # How hard the mesh is working, 0..1.
     load: float
-    # When the plan was made, and the labels the caller holds: what a stand-in's filters are made of.
+    # When the plan was made, and for whom: what a stand-in's filters are made of.
     now: datetime
-    labels: Sequence[str]
+    caller: Caller
 
     def asked(self) -> list[LaneRow]:
         """The lanes to ask, in table order."""
@@ -49,12 +50,12 @@ class Planned:
 
 
 def make(
-    request: SearchRequest, table: Table, left_ms: float, load: float, now: datetime, labels: Sequence[str] = ()
+    request: SearchRequest, table: Table, left_ms: float, load: float, now: datetime, caller: Caller = ANYBODY
 ) -> Planned:
-    """The plan for a valid request with `left_ms` to go, of a caller who holds `labels`."""
+    """The plan for a valid request of this caller with `left_ms` to go."""
     mode = modes.name_of(request.mode)
     classified = classify(request.query)
-    chosen = route.choose(request, classified, mode, table)
+    chosen = route.choose(request, classified, mode, caller.narrowed(table))
     bound = constraints.bind(request.constraints, mode, table)
     factor = bound.cost.time_factor * budget.load_factor(table, load)
     kept = budget.reserve(table, mode, left_ms)
@@ -74,15 +75,19 @@ def make(
     decisions = []
     for row in table.lanes.values():
         granted = budget.lane_budget(row, mode, factor, left_ms, kept.total_ms)
-        decision = _decide(request, row, granted, chosen.get(row.name, ""), load, table)
+        decision = _decide(request, row, granted, chosen.get(row.name, ""), load, table, caller)
         decisions.append(decision)
-        message.lanes.append(_explain(request, decision, granted, bound, table, now, labels))
-    return Planned(mode, bound, decisions, message, factor, load, now, labels)
+        message.lanes.append(_explain(request, decision, granted, bound, table, now, caller))
+    return Planned(mode, bound, decisions, message, factor, load, now, caller)
 
 
-def _decide(request: SearchRequest, row: LaneRow, granted: float, why: str, load: float, table: Table) -> Decision:
+def _decide(
+    request: SearchRequest, row: LaneRow, granted: float, why: str, load: float, table: Table, caller: Caller
+) -> Decision:
     if not row.enabled:
         return Decision(row, "LANE_DISABLED", "not part of this mesh")
+    if not caller.may_use(row.name):
+        return Decision(row, NOT_PERMITTED, f"not open to {caller.title}")
     if row.name in request.exclude_lanes:
         return Decision(row, "EXCLUDED", "excluded by the request")
     if request.include_lanes and row.name not in request.include_lanes:
@@ -106,7 +111,7 @@ def _explain(
     bound: constraints.Bound,
     table: Table,
     now: datetime,
-    labels: Sequence[str],
+    caller: Caller,
 ) -> LanePlan:
     row = decision.row
     if decision.skip:
@@ -118,7 +123,7 @@ def _explain(
         budget_ms=granted,
         max_results=bound.max_results(row),
         search_depth=bound.depth.search_depth,
-        filters=constraints.filters(request, row, table, now, labels),
+        filters=constraints.filters(request, row, table, now, caller.labels),
         fallback=row.fallback,
     )
 
@@ -130,7 +135,7 @@ def lane_request(request: SearchRequest, planned: Planned, row: LaneRow, table: 
         mode=request.mode,
         max_results=planned.bound.max_results(row),
         search_depth=planned.bound.depth.search_depth,
-        filters=constraints.filters(request, row, table, planned.now, planned.labels),
+        filters=constraints.filters(request, row, table, planned.now, planned.caller.labels),
         query_types=planned.message.query_types,
         entities=planned.message.entities,
         system_pressure=planned.load,

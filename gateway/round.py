@@ -25,6 +25,8 @@ class Round:
         self, table: Table, fanout: Fanout, request: SearchRequest, planned: Planned, deadline: Deadline, origin: float
     ) -> None:
         self._table = table
+        # The table as far as it is open to the caller.
+        self._open = planned.caller.narrowed(table)
         self._fanout = fanout
         self.request = request
         self.planned = planned
@@ -181,7 +183,7 @@ class Round:
     def _stand_in_for(self, lane: str) -> None:
         if self.request.include_lanes:
             return
-        row = fallback.stand_in(lane, self._table, self._asked, self.request.exclude_lanes, self._granted)
+        row = fallback.stand_in(lane, self._open, self._asked, self.request.exclude_lanes, self._granted)
         if row is not None:
             self._ask(row, fallback_for=lane)
 

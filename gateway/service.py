@@ -29,7 +29,7 @@ from gateway import directory, ledger, metrics, plan, provisional, validate
 from gateway.admission import Gate
 from gateway.fanout import Fanout
 from gateway.fuse import Fusion
-from gateway.identity import Callers
+from gateway.identity import ANYBODY, Caller, Callers
 from gateway.ingest import Ingestion
 from gateway.observe import Allowance, Observed
 from gateway.outcome import Outcome
@@ -42,12 +42,12 @@ from services.runtime import modes, telemetry
 from services.runtime.boundary import Context, call_deadline, fail, guarded
 from services.runtime.clients import Peers
 from services.runtime.deadline import Deadline
-from services.runtime.errors import DeadlinePassed, NotImplementedHere, Refused
+from services.runtime.errors import DeadlinePassed, NotImplementedHere, PermissionDenied, Refused
 from services.runtime.registry import Table
 
 INGEST_DEFAULT_MS = 600_000.0
 LIST_DEFAULT_MS = 2_000.0
-NOBODY_KNOWN = Callers({})
+NOBODY_KNOWN = Callers({}, anybody=ANYBODY)
 
 Now = Callable[[], datetime]
 
@@ -61,15 +61,16 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         peers: Peers,
         *,
         fusion: bool = True,
+        synthesis_ms: float = 0.0,
         callers: Callers = NOBODY_KNOWN,
         now: Now = lambda: datetime.now(UTC),
     ) -> None:
-        self._callers = callers
+        self.callers = callers
         self._table = table
         self._peers = peers
         self._now = now
         self._fanout = Fanout(table, peers)
-        self._fusion = Fusion(table, peers, fusion)
+        self._fusion = Fusion(table, peers, fusion, synthesis_ms)
         self.gate = Gate(table.protection.limit)
         self.pressure = Pressure(table.protection.pressure, self.gate.busy)
         self._tail = Allowance(telemetry.settings().tail_per_second)
@@ -81,8 +82,9 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
     async def Search(self, request: SearchRequest, context: Context) -> SearchResponse:
         """One answer."""
         with self._observed(request) as query:
+            caller = self.callers.admit(context)
             async with self.gate.visit(self._deadline(request, context)) as visit:
-                with closing(self._begin(query, context)) as asking:
+                with closing(self._begin(query, context, caller)) as asking:
                     outcomes = [outcome async for outcome in asking.outcomes()]
                     reply = await self._finish(query, asking, outcomes)
                 visit.own = ledger.own_seconds(reply)
@@ -93,18 +95,21 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         """The plan, each lane as it ends, the answer."""
         try:
             with self._observed(request.search) as query:
+                caller = self.callers.admit(context)
                 async with (
                     self.gate.visit(self._deadline(request.search, context)),
-                    aclosing(self._events(query, context)) as events,
+                    aclosing(self._events(query, context, caller)) as events,
                 ):
                     async for event in events:
                         yield event
         except Exception as error:  # noqa: BLE001  the boundary of a stream
             await fail(context, error)
 
-    async def _events(self, query: Query, context: Context) -> AsyncGenerator[StreamSearchResponse, None]:
+    async def _events(
+        self, query: Query, context: Context, caller: Caller
+    ) -> AsyncGenerator[StreamSearchResponse, None]:
         outcomes: list[Outcome] = []
-        with closing(self._begin(query, context)) as asking:
+        with closing(self._begin(query, context, caller)) as asking:
             planned = asking.planned
             yield StreamSearchResponse(plan=planned.message)
             query.asked = time.monotonic()
@@ -122,7 +127,8 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
     @guarded
     async def Plan(self, request: PlanRequest, context: Context) -> PlanResponse:
         """Explains; nothing runs."""
-        _, planned = self._prepare(request.search, context, must_fit=False)
+        caller = self.callers.admit(context)
+        _, planned = self._prepare(request.search, context, caller, must_fit=False)
         return PlanResponse(plan=planned.message)
 
     @guarded
@@ -134,8 +140,10 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
         if not self._table.lanes[PREFLIGHT].enabled:
             raise NotImplementedHere("the preflight lane is not part of this mesh")
         with self._observed(search) as query:
+            caller = self.callers.admit(context)
+            caller.require([PREFLIGHT], "")
             async with self.gate.visit(self._deadline(search, context)):
-                with closing(self._begin(query, context)) as asking:
+                with closing(self._begin(query, context, caller)) as asking:
                     (outcome,) = [each async for each in asking.outcomes()]
         if outcome.reply is None:
             raise Refused(f"preflight did not answer: {outcome.message}", reason=outcome.reason)
@@ -144,27 +152,31 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
     @guarded
     async def ListLanes(self, _request: ListLanesRequest, context: Context) -> ListLanesResponse:
         """The lanes and how they are."""
-        caller = self._callers.identify(context.invocation_metadata())
+        caller = self.callers.admit(context)
         deadline = call_deadline(context, LIST_DEFAULT_MS)
-        return await directory.list_lanes(self._table, self._peers, deadline, caller.labels)
+        return await directory.list_lanes(self._table, self._peers, deadline, caller)
 
     @guarded
     async def Ingest(self, request_iterator: AsyncIterator[IngestRequest], context: Context) -> IngestResponse:
         """Stores in every index lane at once."""
-        self._callers.identify(context.invocation_metadata())
+        caller = self.callers.admit(context)
+        if not (caller.ingest or caller.delete):
+            raise PermissionDenied(f"{caller.title} may neither store nor delete")
         # The soft deadline, so that the account of a lane that hangs still arrives.
         deadline = call_deadline(context, INGEST_DEFAULT_MS).soft()
-        return await Ingestion(self._table, self._peers, deadline).run(request_iterator)
+        return await Ingestion(self._table, self._peers, deadline, caller).run(request_iterator)
 
     def _deadline(self, request: SearchRequest, context: Context) -> Deadline:
         return call_deadline(context, self._table.modes[modes.name_of(request.mode)].deadline_ms)
 
-    def _prepare(self, request: SearchRequest, context: Context, *, must_fit: bool = True) -> tuple[Deadline, Planned]:
-        caller = self._callers.identify(context.invocation_metadata())
+    def _prepare(
+        self, request: SearchRequest, context: Context, caller: Caller, *, must_fit: bool = True
+    ) -> tuple[Deadline, Planned]:
         validate.check(request, self._table)
+        caller.require(request.include_lanes, "include_lanes")
         deadline = self._deadline(request, context)
         left_ms = deadline.remaining() * 1000
-        planned = plan.make(request, self._table, left_ms, load=self.pressure(), now=self._now(), labels=caller.labels)
+        planned = plan.make(request, self._table, left_ms, load=self.pressure(), now=self._now(), caller=caller)
         if must_fit and not planned.asked() and any(decision.bypassed for decision in planned.decisions):
             raise DeadlinePassed(f"no lane can answer in the {left_ms:.0f} ms left")
         return deadline, planned
@@ -201,10 +213,10 @@ class Gateway(search_pb2_grpc.SearchServiceServicer):
     def _observed(self, request: SearchRequest) -> Observed:
         return Observed(request, self._tail)
 
-    def _begin(self, query: Query, context: Context) -> Round:
+    def _begin(self, query: Query, context: Context, caller: Caller) -> Round:
         """Plans; the lanes are asked when their outcomes are awaited."""
         query.planning = time.monotonic()
-        deadline, planned = self._prepare(query.request, context)
+        deadline, planned = self._prepare(query.request, context, caller)
         query.asking = Round(self._table, self._fanout, query.request, planned, deadline, query.origin)
         query.asked = time.monotonic()
         return query.asking

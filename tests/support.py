@@ -14,13 +14,14 @@ from lanemesh.v1.index_pb2 import DeleteRequest, RecordFailure, StatsResponse, U
 from lanemesh.v1.lane_pb2 import RetrieveRequest, RetrieveResponse
 from lanemesh.v1.search_pb2_grpc import SearchServiceStub, add_SearchServiceServicer_to_server
 
+from fusion_service.compose import Composer
 from fusion_service.service import Fusion
 from gateway.identity import Callers
 from gateway.service import NOBODY_KNOWN, Gateway
 from services.runtime.__main__ import services_of
 from services.runtime.clients import Peers
 from services.runtime.registry import Table, load_table
-from services.runtime.server import Server, ServerSettings, Service
+from services.runtime.server import Security, Server, ServerSettings, Service
 
 # Every lane is asked whatever the question, but by what the request says: routing has tests of its own.
 _SHIPPED = load_table()
@@ -92,13 +93,16 @@ class FakeLane:
 
 
 @asynccontextmanager
-async def serving(*services: Service, check: Callable[..., object] | None = None) -> AsyncIterator[str]:
+async def serving(
+    *services: Service, check: Callable[..., object] | None = None, security: Security | None = None
+) -> AsyncIterator[str]:
     """The services on a free port; yields the address."""
 
     async def ready() -> None:
         return None
 
-    server = Server(ServerSettings(grace_seconds=0.1, lame_duck_seconds=0.0), services, check or ready)  # type: ignore[arg-type]
+    settings = ServerSettings(grace_seconds=0.1, lame_duck_seconds=0.0)
+    server = Server(settings, services, check or ready, security=security)  # type: ignore[arg-type]
     port = await server.start()
     try:
         yield f"127.0.0.1:{port}"
@@ -121,8 +125,11 @@ class Mesh:
     channel: grpc.aio.Channel
     addresses: dict[str, str]
     gateway: Gateway
+    address: str
 
 
+# What a composer of the mesh may take.
+SYNTHESIS_MS = 2_000.0
 # An address of this machine where nothing listens: port 1 is reserved and never bound by the tests.
 NOBODY = "127.0.0.1:1"
 
@@ -134,6 +141,8 @@ async def mesh(
     fusion: bool | str = True,
     table: Table = TABLE,
     callers: Callers = NOBODY_KNOWN,
+    composer: Composer | None = None,
+    security: Security | None = None,
 ) -> AsyncIterator[Mesh]:
     """A gateway over these lanes; a lane or the fusion service may be given as an address instead."""
     table = table.only(set(lanes))
@@ -143,7 +152,7 @@ async def mesh(
             for name, lane in lanes.items()
         }
         if fusion is True:
-            servicer = Fusion(table)
+            servicer = Fusion(table, composer)
             service = Service(
                 "lanemesh.v1.FusionService", lambda server: add_FusionServiceServicer_to_server(servicer, server)
             )
@@ -152,10 +161,10 @@ async def mesh(
             addresses["fusion"] = fusion or NOBODY
         peers = Peers(addresses, max_reply_bytes=4 * 1024 * 1024)
         stack.push_async_callback(peers.close)
-        gateway = Gateway(table, peers, callers=callers)
+        gateway = Gateway(table, peers, synthesis_ms=SYNTHESIS_MS if composer else 0.0, callers=callers)
         service = Service(
             "lanemesh.v1.SearchService", lambda server: add_SearchServiceServicer_to_server(gateway, server)
         )
-        address = await stack.enter_async_context(serving(service))
+        address = await stack.enter_async_context(serving(service, security=security))
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
-        yield Mesh(SearchServiceStub(channel), channel, addresses, gateway)
+        yield Mesh(SearchServiceStub(channel), channel, addresses, gateway, address)

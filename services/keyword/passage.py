@@ -9,6 +9,8 @@ from collections.abc import Iterable
 
 from lanemesh.v1.evidence_pb2 import Span
 
+from services.text.unspaced import is_unspaced
+
 # Matched words within this many characters count as one group, and a passage reaches this far beyond them.
 WINDOW = 320
 REACH = 160
@@ -52,10 +54,14 @@ def best_passage(content: str, matches: list[Match]) -> Span | None:
 
 def _places(lowered: str, stem: str) -> list[Match]:
     places: list[Match] = []
+    # Where words are not told apart, one may begin anywhere.
+    whole = is_unspaced(stem)
     start = lowered.find(stem)
     while start >= 0 and len(places) < MOST_PLACES:
         end = start + len(stem)
-        if start == 0 or not lowered[start - 1].isalnum():
+        if whole:
+            places.append((start, end, stem))
+        elif start == 0 or not lowered[start - 1].isalnum():
             rest = _REST_OF_WORD.match(lowered, end)
             end = rest.end() if rest else end
             places.append((start, end, stem))

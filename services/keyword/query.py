@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from services.text.unspaced import is_unspaced, pairs_of
+
 _WORD = re.compile(r"[^\W_]+")
 # What English leaves behind an apostrophe: it's, don't, we'll.
 _CLITIC = re.compile(r"['’](?:s|t|d|m|ll|re|ve)\b")
@@ -28,6 +30,12 @@ def words_of(query: str) -> list[str]:
     return [word for word in words if word not in STOP_WORDS] or words
 
 
+def apart(words: Iterable[str]) -> list[str]:
+    """The words, with pairs of characters in place of those in scripts without spaces, where no index knows words."""
+    return list(dict.fromkeys(part for word in words for part in pairs_of(word)))
+
+
 def any_of(words: Iterable[str]) -> str:
     """The expression that matches a document with any of the words. Quoting leaves FTS5 no syntax to act on."""
-    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+    told = (" ".join(word) if is_unspaced(word) else word.replace('"', '""') for word in words)
+    return " OR ".join(f'"{word}"' for word in told)

@@ -9,6 +9,8 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 from lanemesh.v1.evidence_pb2 import Document
 
+from services.text.unspaced import runs_of
+
 # Column → SQL type. The columns that filters read come before the long texts, so that a filter reads one page.
 COLUMNS = {
     "id": "TEXT NOT NULL UNIQUE",
@@ -27,6 +29,7 @@ COLUMNS = {
     "title": "TEXT NOT NULL",
     "summary": "TEXT NOT NULL",
     "content": "TEXT NOT NULL",
+    "unspaced": "TEXT NOT NULL",
 }
 SELECTED = ", ".join(f"documents.{name}" for name in COLUMNS)
 
@@ -51,6 +54,9 @@ def to_row(document: Document) -> tuple[str | int | None, ...]:
         document.title,
         document.summary,
         document.content,
+        " ".join(
+            " ".join(run) for text in (document.title, document.content, document.summary) for run in runs_of(text)
+        ),
     )
 
 
@@ -58,7 +64,7 @@ def to_document(row: Sequence[Any]) -> Document:
     """The document as it was ingested."""
     values = dict(zip(COLUMNS, row, strict=True))
     seconds, nanos = values.pop("published_seconds"), values.pop("published_nanos")
-    del values["language_key"]
+    del values["language_key"], values["unspaced"]
     for name in ("access_labels", "tags", "attributes"):
         values[name] = json.loads(values[name])
     # A message given as an argument is present even when it is zero: 1970 does not come back as unknown.

@@ -12,26 +12,41 @@ from services.keyword.rows import COLUMNS
 from services.runtime.errors import StartupError
 from services.sqlite.schema import Schema
 
-VERSION = 1
-# Weights of title, content and summary in bm25; measured on SciFact and Cranfield, where 3 to 5 for titles are alike.
-RANK = "bm25(4.0, 1.0, 1.0)"
+VERSION = 2
+# Weights of title, content, summary and unspaced text in bm25; measured on SciFact and Cranfield, where 3 to 5 for
+# titles are alike.
+RANK = "bm25(4.0, 1.0, 1.0, 1.0)"
 
 _COLUMNS = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 _FOLDING = "unicode61 remove_diacritics 2"
-_ADD = "(rowid, title, content, summary) VALUES (new.number, new.title, new.content, new.summary);"
-_REMOVE = "rowid, title, content, summary) VALUES ('delete', old.number, old.title, old.content, old.summary);"
-_ADD_BOTH = f"INSERT INTO search{_ADD} INSERT INTO words{_ADD}"
-_REMOVE_BOTH = f"INSERT INTO search(search, {_REMOVE} INSERT INTO words(words, {_REMOVE}"
+_TEXTS = "title, content, summary"
+
+
+def _of(row: str, columns: str) -> str:
+    return ", ".join(f"{row}.{column}" for column in columns.split(", "))
+
+
+def _add(table: str, columns: str) -> str:
+    return f"INSERT INTO {table}(rowid, {columns}) VALUES (new.number, {_of('new', columns)});"
+
+
+def _remove(table: str, columns: str) -> str:
+    return f"INSERT INTO {table}({table}, rowid, {columns}) VALUES ('delete', old.number, {_of('old', columns)});"
+
+
+_ADD_BOTH = _add("search", f"{_TEXTS}, unspaced") + _add("words", _TEXTS)
+_REMOVE_BOTH = _remove("search", f"{_TEXTS}, unspaced") + _remove("words", _TEXTS)
 _UNMARK = "DELETE FROM tags WHERE document = old.number; DELETE FROM labels WHERE document = old.number;"
 
-# `search` holds stems for ranking; `words` the words as written, without positions, against which typos are corrected.
+# `search` holds stems for ranking, and text of scripts without spaces character by character; `words` the words as
+# written, without positions, against which typos are corrected.
 STATEMENTS = (
     f"CREATE TABLE documents (number INTEGER PRIMARY KEY, {_COLUMNS})",
     "CREATE TABLE tags (document INTEGER, tag TEXT, PRIMARY KEY (document, tag)) WITHOUT ROWID",
     "CREATE TABLE labels (document INTEGER, label TEXT, PRIMARY KEY (document, label)) WITHOUT ROWID",
     "CREATE TABLE state (generation INTEGER NOT NULL)",
     "INSERT INTO state VALUES (0)",
-    f"""CREATE VIRTUAL TABLE search USING fts5(title, content, summary,
+    f"""CREATE VIRTUAL TABLE search USING fts5(title, content, summary, unspaced,
         content='documents', content_rowid='number', tokenize='porter {_FOLDING}')""",
     f"""CREATE VIRTUAL TABLE words USING fts5(title, content, summary,
         content='documents', content_rowid='number', tokenize='{_FOLDING}', detail=none, columnsize=0)""",

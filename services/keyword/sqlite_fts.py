@@ -17,12 +17,13 @@ from lanemesh.v1.lane_pb2 import Filters
 from services.keyword.engine import Found, Hit
 from services.keyword.filters import Conditions, conditions_of, opened_by
 from services.keyword.passage import best_passage, matches_in, stems_of
-from services.keyword.query import any_of, words_of
+from services.keyword.query import any_of, apart, words_of
 from services.keyword.rows import COLUMNS, SELECTED, to_document, to_row
 from services.keyword.schema import prepare
 from services.keyword.typo import Vocabulary
 from services.runtime.engine import operation
 from services.sqlite.connections import Connections
+from services.text.unspaced import is_unspaced
 
 # Most distinct words of one query; the rarest are kept.
 MOST_WORDS = 64
@@ -59,10 +60,10 @@ class SqliteEngine:
     @operation
     async def search(self, query: str, filters: Filters, limit: int) -> Found:
         """The best documents for the question's words, typos corrected, filters inside the statement."""
-        words = words_of(query)
+        words = apart(words_of(query))
         if not words:
             return Found((), 0, ())
-        return await self._readers.run(partial(self._search, words, conditions_of(filters, NUMBER), limit))
+        return await self._readers.run(partial(self._search, words, filters, limit))
 
     async def upsert(self, documents: Sequence[Document]) -> None:
         """Stores the batch in one transaction, on disk before it returns."""
@@ -79,16 +80,17 @@ class SqliteEngine:
 
     async def check(self) -> None:
         """Runs one search for a word."""
-        await self._readers.run(partial(self._search, ["check"], opened_by((), NUMBER), 1))
+        await self._readers.run(partial(self._search, ["check"], Filters(), 1))
 
     async def close(self) -> None:
         """Waits for running statements and closes the file."""
         await self._readers.close()
         await self._writer.close()
 
-    def _search(self, words: list[str], conditions: Conditions, limit: int, connection: sqlite3.Connection) -> Found:
+    def _search(self, words: list[str], filters: Filters, limit: int, connection: sqlite3.Connection) -> Found:
         chosen = _rarest(connection, words) if len(words) > MOST_WORDS else words
-        expanded = self._vocabulary.expand(connection, chosen)
+        expanded = self._vocabulary.expand(connection, chosen, filters.access_labels)
+        conditions = conditions_of(filters, NUMBER)
         expression = any_of(expanded)
         rows = connection.execute(
             f"SELECT -search.rank, {SELECTED} {_RANKED} {conditions.sql} ORDER BY search.rank LIMIT ?",
@@ -113,7 +115,8 @@ def _hit(stems: list[str], score: float, *row: Any) -> Hit:
 def _rarest(connection: sqlite3.Connection, words: list[str]) -> list[str]:
     statement = f"SELECT term FROM vocabulary WHERE term IN ({','.join('?' * len(words))}) ORDER BY doc LIMIT ?"
     rare = {row[0] for row in connection.execute(statement, (*words, MOST_WORDS))}
-    return [word for word in words if word in rare] or words[:MOST_WORDS]
+    # The vocabulary does not know pairs of characters.
+    return [word for word in words if word in rare or is_unspaced(word)][:MOST_WORDS] or words[:MOST_WORDS]
 
 
 def _store(documents: list[Document], connection: sqlite3.Connection) -> None:

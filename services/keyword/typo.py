@@ -1,4 +1,7 @@
-"""Typo tolerance: the indexed words closest to a word the index does not know."""
+"""Typo tolerance: the indexed words closest to a word the index does not know.
+
+Words of documents that the caller may not see count for nothing: they neither stop a correction nor are one.
+"""
 
 # ruff: noqa: S608 - statements are made of constants and bind marks; what a caller sent is always a bound value.
 
@@ -7,7 +10,10 @@ from __future__ import annotations
 import sqlite3
 import threading
 import unicodedata
+from collections.abc import Sequence
+from itertools import islice
 
+from services.keyword.filters import opened_by
 from services.keyword.query import any_of
 
 ONE_EDIT_FROM = 5
@@ -18,7 +24,12 @@ MOST_CORRECTIONS = 8
 # Words remembered as indexed, so that they are not looked up again before the index changes.
 MOST_KNOWN = 50_000
 
+# Corrections looked at for whether the caller may see a document with them, the most frequent first.
+MOST_CANDIDATES = 24
+
 Bucket = dict[int, list[tuple[str, int]]]
+# Access labels and a word.
+Seen = tuple[tuple[str, ...], str]
 
 
 class Vocabulary:
@@ -28,22 +39,22 @@ class Vocabulary:
         self._lock = threading.Lock()
         self._generation = -1
         self._buckets: dict[str, Bucket] = {}
-        self._known: set[str] = set()
+        self._known: set[Seen] = set()
 
-    def expand(self, connection: sqlite3.Connection, words: list[str]) -> list[str]:
+    def expand(self, connection: sqlite3.Connection, words: list[str], access_labels: Sequence[str]) -> list[str]:
         """The words, with the closest indexed ones in place of each that the index does not know."""
-        known = self._of_now(connection)[1]
+        visible = _Visible(connection, access_labels, self._of_now(connection)[1])
         expanded: list[str] = []
         corrections = 0
         for word in words:
-            if corrections == MOST_CORRECTIONS or edits_allowed(word) == 0 or _is_known(connection, word, known):
+            if corrections == MOST_CORRECTIONS or edits_allowed(word) == 0 or visible.has(word):
                 expanded.append(word)
                 continue
             corrections += 1
-            expanded.extend(self._closest(connection, fold(word)) or [word])
+            expanded.extend(self._closest(connection, fold(word), visible) or [word])
         return list(dict.fromkeys(expanded))
 
-    def _closest(self, connection: sqlite3.Connection, word: str) -> list[str]:
+    def _closest(self, connection: sqlite3.Connection, word: str, visible: _Visible) -> list[str]:
         bucket = self._bucket(connection, word[0])
         mask = letters(word)
         for edits in range(1, edits_allowed(word) + 1):
@@ -54,11 +65,11 @@ class Vocabulary:
                 # Each edit changes at most two letters of the set: this rules out nearly all without looking closer.
                 if (mask ^ its_mask).bit_count() <= 2 * edits and within(word, candidate, edits)
             ]
-            if near:
-                return _most_frequent(connection, near)
+            if near and (found := visible.first(_most_frequent(connection, near))):
+                return found
         return []
 
-    def _of_now(self, connection: sqlite3.Connection) -> tuple[dict[str, Bucket], set[str]]:
+    def _of_now(self, connection: sqlite3.Connection) -> tuple[dict[str, Bucket], set[Seen]]:
         """What was read of the index as this connection sees it; nothing yet when it has changed."""
         generation = connection.execute("SELECT generation FROM state").fetchone()[0]
         with self._lock:
@@ -71,6 +82,30 @@ class Vocabulary:
         if initial not in buckets:
             buckets[initial] = _read_bucket(connection, initial)
         return buckets[initial]
+
+
+class _Visible:
+    """Which words stand in a document that the labels open; `known` remembers those that do."""
+
+    def __init__(self, connection: sqlite3.Connection, access_labels: Sequence[str], known: set[Seen]) -> None:
+        self._connection = connection
+        self._labels = tuple(sorted(set(access_labels)))
+        self._known = known
+        self._opened = opened_by(access_labels, "search.rowid")
+
+    def has(self, word: str) -> bool:
+        """Whether the word, or a form of it, is in one of the documents."""
+        if (self._labels, word) in self._known:
+            return True
+        statement = f"SELECT 1 FROM search WHERE search MATCH ? AND {self._opened.sql} LIMIT 1"
+        row = self._connection.execute(statement, (any_of([word]), *self._opened.values)).fetchone()
+        if row is not None and len(self._known) < MOST_KNOWN:
+            self._known.add((self._labels, word))
+        return row is not None
+
+    def first(self, words: Sequence[str]) -> list[str]:
+        """The first few of the words that are."""
+        return list(islice(filter(self.has, words), MOST_SUGGESTIONS))
 
 
 def edits_allowed(word: str) -> int:
@@ -114,16 +149,6 @@ def within(left: str, right: str, edits: int) -> bool:
     return shorter or within(left[1:], right[1:], edits - 1)
 
 
-def _is_known(connection: sqlite3.Connection, word: str, known: set[str]) -> bool:
-    if word in known:
-        return True
-    statement = "SELECT 1 FROM search WHERE search MATCH ? LIMIT 1"
-    found = connection.execute(statement, (any_of([word]),)).fetchone() is not None
-    if found and len(known) < MOST_KNOWN:
-        known.add(word)
-    return found
-
-
 def _read_bucket(connection: sqlite3.Connection, initial: str) -> Bucket:
     statement = "SELECT term FROM vocabulary WHERE term >= ? AND term < ?"
     bucket: Bucket = {}
@@ -136,4 +161,4 @@ def _read_bucket(connection: sqlite3.Connection, initial: str) -> Bucket:
 def _most_frequent(connection: sqlite3.Connection, words: list[str]) -> list[str]:
     marks = ",".join("?" * len(words))
     statement = f"SELECT term FROM vocabulary WHERE term IN ({marks}) ORDER BY doc DESC, term LIMIT ?"
-    return [row[0] for row in connection.execute(statement, (*words, MOST_SUGGESTIONS))]
+    return [row[0] for row in connection.execute(statement, (*words, MOST_CANDIDATES))]

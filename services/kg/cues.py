@@ -7,8 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from services.kg.linking import Link
-from services.kg.vocabulary import OTHER_WORDS, PROJECT_WORDS, RETURN_WORDS, STOP_WORDS, meanings, stem
-from services.kg.words import Word, words_of
+from services.kg.vocabulary import (
+    COMMON_WORDS,
+    OTHER_WORDS,
+    PROJECT_WORDS,
+    RETURN_WORDS,
+    STOP_WORDS,
+    meanings,
+    stem,
+)
+from services.kg.words import Word, relation_words
 
 _SAME_WORD, _SAME_MEANING = 1.0, 0.8
 # Words of one cue stand at most this far apart.
@@ -19,6 +27,7 @@ _POSSESSIVE = ("'s", "’s")
 DOER_ENDINGS = ("er", "or")
 # Question words that name a relation themselves.
 _SPEAKING = frozenset({"when", "where", "why"})
+_CHOOSING = frozenset({"which", "what"})
 
 
 @dataclass(slots=True)
@@ -37,6 +46,8 @@ class Cue:
     # Used as a noun, as in "the owner of X", and one that names a doer.
     noun: bool = False
     doer: bool = False
+    # Follows "which": names what is asked for, so that a later relation leads to it and not away from it.
+    asked: bool = False
 
 
 @dataclass(slots=True)
@@ -46,6 +57,8 @@ class Cues:
     cues: list[Cue] = field(default_factory=list)
     returns: bool = False
     others: bool = False
+    # A telling word stands for no relation here: there may be a hop of which nothing is understood.
+    unexplained: bool = False
 
 
 def read(
@@ -54,8 +67,9 @@ def read(
     """The cues around one mention, the nearest first. A word that names a type of entity means no other relation."""
     taken = {place for each in links for place in range(each.first, each.last)}
     free = [(place, word.text) for place, word in enumerate(words) if place not in taken]
-    known = {relation: _stems(relation) for relation in relations}
+    known = {relation: own_words(relation) for relation in relations}
     cues: list[Cue] = []
+    unexplained = False
     for place, text in free:
         # "What do other teams use" asks about projects, not about owners.
         if text in PROJECT_WORDS and place and words[place - 1].text in OTHER_WORDS:
@@ -63,19 +77,29 @@ def read(
         fits = _fits(text, known, frozenset() if text in types else meanings(text))
         if fits:
             _add(cues, place, fits, link)
-    said = {text for _, text in free}
+        elif text not in STOP_WORDS | COMMON_WORDS | types:
+            unexplained = True
+    # "Share" of shares_border_with is that relation and asks for no way back.
+    said = {text for _, text in free if not names_relation(text, known.values())}
     for cue in cues:
         _place(cue, words, link)
     cues.sort(key=lambda cue: (cue.distance, cue.first))
-    found = Cues(_without_apposition(cues), bool(said & RETURN_WORDS), bool(said & OTHER_WORDS))
+    found = Cues(_without_apposition(cues), bool(said & RETURN_WORDS), bool(said & OTHER_WORDS), unexplained)
     if not (found.returns or found.others):
         found.cues = _once(found.cues)
     return found
 
 
-def _stems(relation: str) -> list[str]:
-    words = [word.text for word in words_of(relation)]
+def own_words(relation: str) -> list[str]:
+    """The words a relation is named by, stop words only when there are no others."""
+    words = [word.text for word in relation_words(relation)]
     return [word for word in words if word not in STOP_WORDS] or words
+
+
+def names_relation(text: str, known: Iterable[Sequence[str]]) -> bool:
+    """Whether the word is one of a relation's own, whatever its form."""
+    root = stem(text)
+    return any(stem(part) == root for parts in known for part in parts)
 
 
 def _fits(text: str, known: dict[str, list[str]], meant: frozenset[int]) -> dict[str, float]:
@@ -116,6 +140,7 @@ def _place(cue: Cue, words: Sequence[Word], link: Link) -> None:
     owned = not before and not between and words[link.last - 1].surface.endswith(_POSSESSIVE)
     cue.noun = owned or (before and between[:1] == ["of"])
     cue.doer = words[cue.last].text.endswith(DOER_ENDINGS)
+    cue.asked = cue.first > 0 and words[cue.first - 1].text in _CHOOSING
 
 
 def _without_apposition(cues: list[Cue]) -> list[Cue]:

@@ -13,6 +13,7 @@ from lanemesh.v1.lane_pb2 import GraphOperation, LinkedEntity, RetrieveRequest, 
 from services.kg import evidence
 from services.kg.engine import Engine
 from services.kg.linking import Link, Question
+from services.kg.meant import meant
 from services.kg.operations import Asked
 from services.kg.recognise import Recogniser, nobody, recogniser_of
 from services.kg.scope import scope_of
@@ -60,6 +61,7 @@ class KgLane:
             reply.reason = "NO_ENTITY"
             reply.message = f"The graph knows no entity of the query by name{_within(request)}."
             return
+        links = await meant(self._engine, question, links, request.filters)
         reply.entities.extend(_linked(question, links))
         reply.scope.CopyFrom(await scope_of(self._engine, links, request.filters))
         limit = min(request.max_results, MOST_RESULTS)

@@ -47,7 +47,7 @@ class Question:
         self.text = text
         self.words = words_of(text)
         self._symbols = symbols_of(text)
-        self._hinted = {key_of(words_of(hint)) for hint in hints}
+        self._hinted = {key for hint in hints if (key := key_of(words_of(hint)))}
         self._spans: dict[str, list[tuple[Sequence[Word], int, int]]] = defaultdict(list)
         for first, last in spans_of(self.words):
             stretch = self.words[first:last]
@@ -100,7 +100,11 @@ class Question:
     def _weight(self, stretch: Sequence[Word], first: int) -> float:
         weight = sum(_says_much(word, first + number == 0) for number, word in enumerate(stretch))
         weight += _LONGER * (len(stretch) - 1)
-        return weight * 2.0 if key_of(stretch) in self._hinted else weight
+        return weight * 2.0 if self._hints(key_of(stretch)) else weight
+
+    def _hints(self, key: str) -> bool:
+        """Whether a hint is the name or a part of it: a longer name that the graph knows is not less likely meant."""
+        return any(f" {hint} " in f" {key} " for hint in self._hinted)
 
 
 def _order(fit: tuple[float, Named]) -> tuple[float, int, str]:

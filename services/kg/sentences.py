@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from services.kg.engine import Edge, Node
-from services.kg.words import words_of
+from services.kg.words import relation_words
 
 _PREPOSITIONS = frozenset({"of", "in", "at", "on", "by", "to", "from", "for", "with", "near"})
 _VERBS = frozenset({"has", "have", "is", "was", "are"})
@@ -11,7 +11,7 @@ _VERBS = frozenset({"has", "have", "is", "was", "are"})
 
 def phrase_of(relation: str) -> str:
     """A relation type as the verb of a sentence: directed_by as "is directed by", CALLS as "calls"."""
-    spoken = [word.surface.lower() for word in words_of(relation)]
+    spoken = [word.surface.lower() for word in relation_words(relation)]
     if not spoken:
         return f"has {relation}"
     first, last = spoken[0], spoken[-1]

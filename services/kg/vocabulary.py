@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from services.kg.words import singular
 
-_SUFFIXES = ("ency", "ancy", "ence", "ance", "ing", "ion", "ive", "ed", "er", "or", "e", "y")
+_SUFFIXES = ("ency", "ancy", "ence", "ance", "ing", "ion", "ive", "ed", "ee", "er", "or", "e", "y")
 _LEAST_STEM = 3
 _LONG_STEM = 6
 
@@ -25,12 +25,14 @@ STOP_WORDS = _words(_STOP_WORDS)
 
 # Plain words of questions: as the name of something they are rarer than as themselves.
 _COMMON_WORDS = """
-    actor author audience call cast case code connect connection considered date depend describe described direct
-    directed director document example fall famous film find first genre go good great had happen help kind know known
-    language last like list listed look main mean movie movies need new old people person picture place play popular
-    primary project question rate rated rating release released role screenplay script see service similar sort spoken
-    star starred start story system table talk team term thing think time title topic type use user using version view
-    watch way word work write writer written wrote year
+    actor album article artist author audience band book business call capital case cast city code company connect
+    connection considered country date depend describe described direct directed director disease document drug event
+    example fall family famous film find first gene genre go good great group had happen help home kind know known
+    language last like list listed look main mean movie movies need new old organisation organization paper part people
+    person picture place play popular primary product project protein question rate rated rating release released river
+    role school script see service similar song sort species spoken star starred start state story system table talk
+    team term thing think time title topic town type university use user using version view watch way word work world
+    write writer written wrote year
 """
 COMMON_WORDS = _words(_COMMON_WORDS)
 
@@ -63,7 +65,7 @@ _MEANINGS = """
     release publish publication issue
     genre kind type sort style category class classification fall
     language languages spoken speak tongue
-    tag describe description word term topic about subject keyword theme applicable plot characterise characterize label
+    tag describe description word term topic about subject keyword theme label
     rating rated rate review think opinion considered score good audience
     vote popular popularity famous known
     produce producer produced production studio maker
@@ -102,7 +104,11 @@ _MEANINGS = """
     employ employer employed work company
     education educated study studied school university college institution alma graduate degree attend
     gender sex
-    found founder founded founding establish established start create creator created
+    found founder founded founding establish established start create creator created inception
+    made composed composition consist contain component ingredient material
+    translate translated translation
+    orbit moon satellite
+    location located set setting
     invent inventor invented discover discoverer discovered
     win won winner award prize receive honour honor
     team club plays member squad
@@ -117,7 +123,7 @@ _MEANINGS = """
     version release
     succeed successor follow sequel next
     precede predecessor prequel previous before
-    treat treatment cure drug therapy medicine
+    treat treatment cure drug therapy medicine indicated indication remedy
     symptom sign
 """
 

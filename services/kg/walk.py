@@ -13,6 +13,8 @@ from services.kg.plan import Hop, Plan
 # Relations read per hop and ways kept between hops: bounds on time and memory, far above what is shown.
 EDGE_LIMIT = 1_000
 TRAIL_LIMIT = 2_000
+# Relations read of a hop that may be any: it is a guess, and not worth more time.
+GUESS_LIMIT = 200
 # An answer gains by every further way to it, up to this share.
 _SUPPORT = 0.2
 # What is reached without a word of the question asking for it.
@@ -92,7 +94,8 @@ class Walker:
         spokes = [spoke for spoke, worth in worths.items() if worth]
         if not spokes:
             return []
-        edges = await self._engine.expand(list(ends), spokes, self._filters, EDGE_LIMIT)
+        limit = EDGE_LIMIT if hop.fits is not None else GUESS_LIMIT
+        edges = await self._engine.expand(list(ends), spokes, self._filters, limit)
         return _extended(trails, edges, worths, hop.back)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from services.text.unspaced import UNSPACED
+
 # Longest name in words, and most n-grams made of one query.
 MOST_WORDS = 24
 LEAST_WORDS = 4
@@ -18,11 +20,16 @@ MOST_KEYS = 2_048
 _PIECE = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|&")
 # Some things are called `$`.
 _SYMBOL = re.compile(r"(?<!\S)[^\w\s&]+(?!\S)")
-_CAMEL = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# In scripts without spaces every character is a word.
+_BORDER = re.compile(
+    rf"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<={UNSPACED})(?=[^\W_])|(?<=[^\W_])(?={UNSPACED})"
+)
 _POSSESSIVE = re.compile(r"['’]s?$", re.IGNORECASE)
 _APOSTROPHE = re.compile(r"['’]")
 _PLAIN = re.compile(r"[a-z0-9]+")
 _ARTICLES = frozenset({"the", "a", "an"})
+# What stands before the name proper of /people/person/place_of_birth, dbo:birthPlace or an address.
+_NAMESPACE = re.compile(r".*(?:[/#]|(?<=\w)[.:])(?=\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,11 @@ def words_of(text: str) -> list[Word]:
     return [word for piece in _PIECE.finditer(text) for word in _split(piece)]
 
 
+def relation_words(relation: str) -> list[Word]:
+    """The words of a relation's own name, without the namespace it may stand in."""
+    return words_of(_NAMESPACE.sub("", relation))
+
+
 def symbols_of(text: str) -> list[Word]:
     """What stands between spaces and is only punctuation."""
     found = ((normalised(match.group()), match) for match in _SYMBOL.finditer(text))
@@ -53,7 +65,7 @@ def symbols_of(text: str) -> list[Word]:
 
 def _split(piece: re.Match[str]) -> Iterator[Word]:
     surface = piece.group()
-    borders = [0, *(match.start() for match in _CAMEL.finditer(surface)), len(surface)]
+    borders = [0, *(match.start() for match in _BORDER.finditer(surface)), len(surface)]
     for left, right in pairwise(borders):
         part = surface[left:right]
         if normal := normalised(part):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 from urllib.parse import urlsplit
 
 from services.runtime.errors import StartupError
@@ -27,6 +28,28 @@ class ModelSettings:
     connections: int = setting("LANEMESH_MODEL_CONNECTIONS", 8, low=1, high=256)
     failures: int = setting("LANEMESH_MODEL_FAILURES", 3, low=1, high=1_000)
     rest_ms: int = setting("LANEMESH_MODEL_REST_MS", 5_000, low=0, high=3_600_000)
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisSettings:
+    """Whether a model that is configured writes answers, and how long it may take for one."""
+
+    model: Literal["auto", "off"] = setting("LANEMESH_SYNTHESIS_MODEL", "auto")
+    most_ms: int = setting("LANEMESH_SYNTHESIS_MS", 2_000, low=1, high=600_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesis:
+    """The model that writes answers, and its time for one beside what fusion takes itself."""
+
+    model: ModelSettings
+    most_ms: int
+
+
+def load_synthesis(environment: Mapping[str, str]) -> Synthesis | None:
+    """Gateway and fusion read the same: one grants the time that the other spends. None: answers are extracted."""
+    settings, model = load(SynthesisSettings, environment), load_model(environment)
+    return None if model is None or settings.model == "off" else Synthesis(model, settings.most_ms)
 
 
 def load_model(environment: Mapping[str, str]) -> ModelSettings | None:

@@ -14,7 +14,7 @@ from services.runtime.errors import StartupError
 from services.runtime.lane import IndexLane, Lane
 from services.runtime.process import Environment, run
 from services.runtime.registry import Table
-from services.runtime.server import Server, ServerSettings, Service
+from services.runtime.server import Server, ServerSettings, Service, secured
 from services.runtime.servicer import IndexServicer, LaneServicer
 from services.runtime.settings import load
 
@@ -49,8 +49,9 @@ async def build(name: str, table: Table, environment: Environment) -> tuple[Serv
         raise StartupError(f"unknown lane {name!r}; the table has {', '.join(table.lanes)}")
     default = {"LANEMESH_LISTEN": default_listen(environment, table.lanes[name].port)}
     settings = load(ServerSettings, default | dict(environment))
+    security = secured(name, environment)
     lane = await open_lane(name, environment)
-    return Server(settings, services_of(name, lane, table), lane.check), lane.close
+    return Server(settings, services_of(name, lane, table), lane.check, security=security), lane.close
 
 
 def main() -> None:

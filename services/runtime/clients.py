@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
 from services.runtime import telemetry
+from services.runtime.certificates import Certificates, Material, identity
 from services.runtime.deadline import Deadline, wire_margin
 from services.runtime.errors import BadReply, DeadlinePassed, from_status
 from services.runtime.registry import Table
+from services.runtime.renewal import RenewedChannel
 from services.runtime.replicas import Replicas, several
+from services.runtime.secure import channel_credentials
 from services.runtime.settings import load, setting
 from services.runtime.trace import Metadata
 
@@ -54,10 +58,20 @@ class PeerSettings:
     address: str = setting("LANEMESH_PEER_ADDRESS", "127.0.0.1:{port}")
     port_base: int = setting("LANEMESH_PORT_BASE", PORT_BASE, low=1, high=65_000)
     max_reply_bytes: int = setting("LANEMESH_MAX_REPLY_BYTES", 16 * 1024 * 1024, low=1024, high=1 << 30)
+    # Off where something on loopback encrypts for this process.
+    tls: bool = setting("LANEMESH_PEER_TLS", True)
 
     def address_of(self, name: str, offset: int) -> str:
         """The address of a process, by its name and its port offset in the table."""
         return self.address.format(name=name, port=self.port_base + offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """How a channel proves who it is, and the name that whoever answers must prove."""
+
+    certificates: Certificates
+    name: str
 
 
 def default_listen(environment: Mapping[str, str], offset: int) -> str:
@@ -66,7 +80,11 @@ def default_listen(environment: Mapping[str, str], offset: int) -> str:
 
 
 def open_channel(
-    address: str, max_reply_bytes: int = 16 * 1024 * 1024, *, watching: bool | None = None
+    address: str,
+    max_reply_bytes: int = 16 * 1024 * 1024,
+    *,
+    watching: bool | None = None,
+    trust: Trust | None = None,
 ) -> grpc.aio.Channel:
     """A channel that finds a restarted process again within half a second; unless told, it watches only replicas."""
     config = _SERVICE_CONFIG | (_REPLICATED if (several(address) if watching is None else watching) else {})
@@ -87,7 +105,20 @@ def open_channel(
         # Local subchannel pooling keeps one process's back-off from another channel to the same address.
         ("grpc.use_local_subchannel_pool", 1),
     ]
-    return grpc.aio.insecure_channel(address, options=options)
+    return channel_of(address, options, trust)
+
+
+def channel_of(address: str, options: Sequence[tuple[str, Any]], trust: Trust | None) -> grpc.aio.Channel:
+    """A channel in plain text, or one that keeps up with its certificates."""
+    if trust is None:
+        return grpc.aio.insecure_channel(address, options=options)
+    # The name that is checked is the process's, wherever it was found.
+    checked = [*options, ("grpc.ssl_target_name_override", trust.name)]
+
+    def connect(material: Material) -> grpc.aio.Channel:
+        return grpc.aio.secure_channel(address, channel_credentials(material), options=checked)
+
+    return RenewedChannel(connect, trust.certificates)
 
 
 HealthMethod: TypeAlias = "grpc.aio.UnaryUnaryMultiCallable[HealthCheckRequest, HealthCheckResponse]"
@@ -105,10 +136,15 @@ def health_method(channel: grpc.aio.Channel) -> HealthMethod:
 class Peers:
     """The channels of one process, by the name of the process they lead to."""
 
-    def __init__(self, addresses: Mapping[str, str], max_reply_bytes: int) -> None:
+    def __init__(
+        self, addresses: Mapping[str, str], max_reply_bytes: int, certificates: Certificates | None = None
+    ) -> None:
         self.addresses = dict(addresses)
         self._max_reply_bytes = max_reply_bytes
-        self._channels = {name: open_channel(address, max_reply_bytes) for name, address in addresses.items()}
+        self._certificates = certificates
+        self._channels = {
+            name: open_channel(address, max_reply_bytes, trust=self._trust(name)) for name, address in addresses.items()
+        }
         self._probes: dict[str, grpc.aio.Channel] = {}
         self._replicas: dict[str, Replicas] = {}
         for channel in self._channels.values():
@@ -116,11 +152,11 @@ class Peers:
             channel.get_state(try_to_connect=True)
 
     @classmethod
-    def of_table(cls, table: Table, settings: PeerSettings) -> Peers:
+    def of_table(cls, table: Table, settings: PeerSettings, certificates: Certificates | None = None) -> Peers:
         """Channels to every enabled lane and to the fusion service."""
         ports = {lane.name: lane.port for lane in table.enabled()} | {"fusion": table.fusion.port}
         addresses = {name: settings.address_of(name, port) for name, port in ports.items()}
-        return cls(addresses, settings.max_reply_bytes)
+        return cls(addresses, settings.max_reply_bytes, certificates if settings.tls else None)
 
     def channel(self, name: str) -> grpc.aio.Channel:
         """The channel to a process."""
@@ -129,18 +165,21 @@ class Peers:
     def replicas(self, name: str, look_every: float) -> Replicas:
         """The replicas behind a name, looked up anew every so many seconds."""
         if name not in self._replicas:
-            replicas = Replicas(self.addresses[name], self._channels[name], self._open_replica)
+            replicas = Replicas(self.addresses[name], self._channels[name], partial(self._open_replica, name))
             replicas.watch(look_every)
             self._replicas[name] = replicas
         return self._replicas[name]
 
-    def _open_replica(self, address: str) -> grpc.aio.Channel:
-        return open_channel(address, self._max_reply_bytes, watching=True)
+    def _open_replica(self, name: str, address: str) -> grpc.aio.Channel:
+        return open_channel(address, self._max_reply_bytes, watching=True, trust=self._trust(name))
+
+    def _trust(self, name: str) -> Trust | None:
+        return Trust(self._certificates, identity(name)) if self._certificates else None
 
     def probe(self, name: str) -> grpc.aio.Channel:
         """A channel to ask a process how it is, even when it is not ready."""
         if name not in self._probes:
-            self._probes[name] = open_channel(self.addresses[name], watching=False)
+            self._probes[name] = open_channel(self.addresses[name], watching=False, trust=self._trust(name))
         return self._probes[name]
 
     async def close(self) -> None:

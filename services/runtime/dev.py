@@ -96,7 +96,12 @@ async def _unless_told(supervisor: Supervisor, work: Awaitable[None]) -> None:
 
 def check_ports(programs: Sequence[Program]) -> None:
     """StartupError naming every port that somebody else holds."""
-    taken = [f"port {program.port} ({program.name})" for program in programs if _held(program.host, program.port)]
+    taken = [
+        f"port {port} ({program.name})"
+        for program in programs
+        for port in (program.port, *program.further_ports)
+        if _held(program.host, port)
+    ]
     if taken:
         verb = "is" if len(taken) == 1 else "are"
         raise StartupError(f"{', '.join(taken)} {verb} taken; choose another with --port-base")

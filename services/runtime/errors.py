@@ -3,6 +3,7 @@
 LanemeshError
 ├── InvalidRequest      the caller's fault, names the field
 ├── Unauthenticated     the caller is not who it must be
+├── PermissionDenied    the caller is known and may not do this; may name the field
 ├── DeadlinePassed      out of time
 ├── Overloaded          refused to protect the rest; may carry a retry hint
 ├── Unavailable         something this process needs cannot be reached
@@ -59,6 +60,17 @@ class Unauthenticated(LanemeshError):
     reason = "UNAUTHENTICATED"
 
 
+class PermissionDenied(LanemeshError):
+    """The caller is known and may not do this; `field` names what of its request asks for it, if anything does."""
+
+    reason = "PERMISSION_DENIED"
+
+    def __init__(self, message: str, *, field: str = "", reason: str | None = None) -> None:
+        super().__init__(f"{field}: {message}" if field else message, reason=reason)
+        self.field = field
+        self.description = message
+
+
 class DeadlinePassed(LanemeshError):
     """There is no time left."""
 
@@ -70,8 +82,8 @@ class Overloaded(LanemeshError):
 
     reason = "RESOURCE_EXHAUSTED"
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, retry_after: float | None = None, reason: str | None = None) -> None:
+        super().__init__(message, reason=reason)
         self.retry_after = retry_after
 
 
@@ -109,6 +121,7 @@ STATUS: dict[type[LanemeshError], grpc.StatusCode] = {
     LanemeshError: grpc.StatusCode.INTERNAL,
     InvalidRequest: grpc.StatusCode.INVALID_ARGUMENT,
     Unauthenticated: grpc.StatusCode.UNAUTHENTICATED,
+    PermissionDenied: grpc.StatusCode.PERMISSION_DENIED,
     DeadlinePassed: grpc.StatusCode.DEADLINE_EXCEEDED,
     Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Unavailable: grpc.StatusCode.UNAVAILABLE,
@@ -150,6 +163,8 @@ def details(error: LanemeshError) -> status_pb2.Status:
         info.metadata["field"] = error.field
         violation = error_details_pb2.BadRequest.FieldViolation(field=error.field, description=error.description)
         parts.append(error_details_pb2.BadRequest(field_violations=[violation]))
+    if isinstance(error, PermissionDenied) and error.field:
+        info.metadata["field"] = error.field
     if isinstance(error, Overloaded) and error.retry_after is not None:
         delay = Duration()
         delay.FromMilliseconds(int(error.retry_after * 1000))
@@ -178,11 +193,15 @@ def from_status(error: grpc.aio.AioRpcError) -> LanemeshError:
         return InvalidRequest(field, message.removeprefix(f"{field}: "))
     if code is grpc.StatusCode.UNAUTHENTICATED:
         return Unauthenticated(message, reason=reason)
+    if code is grpc.StatusCode.PERMISSION_DENIED:
+        field = info.metadata["field"] if info and "field" in info.metadata else ""
+        return PermissionDenied(message.removeprefix(f"{field}: "), field=field, reason=reason)
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return DeadlinePassed(message, reason=reason)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         retry = _sent(error, error_details_pb2.RetryInfo())
-        return Overloaded(message, retry_after=retry.retry_delay.ToMilliseconds() / 1000 if retry else None)
+        after = retry.retry_delay.ToMilliseconds() / 1000 if retry else None
+        return Overloaded(message, retry_after=after, reason=reason)
     # A call this side gave up raises CancelledError; the status means that the peer dropped it, as when it shuts down
     # before the call reached a handler.
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):

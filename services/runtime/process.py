@@ -41,6 +41,8 @@ class ProcessSettings:
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting("LANEMESH_LOG_LEVEL", "INFO")
     log_format: logs.Format = setting("LANEMESH_LOG_FORMAT", "auto")
     metrics_port: int = setting("LANEMESH_METRICS_PORT", 0, low=0, high=65_535)
+    # An address of the operator's choice: figures only, in plain HTTP.
+    metrics_listen: str = setting("LANEMESH_METRICS_LISTEN", "")
 
 
 def read_table(settings: ProcessSettings) -> Table:
@@ -64,7 +66,7 @@ async def _run(name: str, build: Build, environment: Environment) -> None:
     settings = load(ProcessSettings, environment)
     logs.configure(name, settings.log_level, settings.log_format)
     stop_telemetry = telemetry.configure(name, load(TelemetrySettings, environment))
-    _expose_metrics(settings.metrics_port)
+    _expose_metrics(settings)
     server, close = await build(read_table(settings), environment)
     # What start-up allocated lives as long as the process: keep the collector from walking it at every query.
     gc.collect()
@@ -75,9 +77,16 @@ async def _run(name: str, build: Build, environment: Environment) -> None:
     await asyncio.to_thread(stop_telemetry)
 
 
-def _expose_metrics(port: int) -> None:
-    if port:
+def _expose_metrics(settings: ProcessSettings) -> None:
+    if settings.metrics_port:
         try:
-            start_http_server(port, addr="127.0.0.1")
+            start_http_server(settings.metrics_port, addr="127.0.0.1")
         except OSError as error:
-            raise StartupError(f"LANEMESH_METRICS_PORT={port}: the port cannot be bound") from error
+            raise StartupError(f"LANEMESH_METRICS_PORT={settings.metrics_port}: the port cannot be bound") from error
+    if settings.metrics_listen:
+        host, _, port = settings.metrics_listen.rpartition(":")
+        try:
+            start_http_server(int(port), addr=host.strip("[]"))
+        except (OSError, ValueError, OverflowError) as error:
+            message = f"LANEMESH_METRICS_LISTEN={settings.metrics_listen}: the address cannot be bound"
+            raise StartupError(message) from error

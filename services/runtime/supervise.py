@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import grpc
-from grpc_health.v1 import health_pb2
-
-from services.runtime.clients import HealthMethod, health_method
+from services.runtime.certificates import identity, of_process
+from services.runtime.clients import Trust
 from services.runtime.errors import StartupError
+from services.runtime.readiness import Ready, serves_health
 
 EXIT_STARTUP = 2
 LOG_LINES = 5
@@ -34,13 +33,17 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to run, and where it serves grpc.health.v1."""
+    """What to run, where it listens, and how to know that it serves there."""
 
     name: str
     command: tuple[str, ...]
     host: str
     port: int
     environment: Mapping[str, str]
+    # How to know that it serves; None: it has the standard health service.
+    ready: Ready | None = None
+    # Ports it takes besides.
+    further_ports: tuple[int, ...] = ()
 
     @property
     def address(self) -> str:
@@ -117,10 +120,13 @@ class Child:
 
     async def ready(self) -> None:
         """Waits until the program says that it serves."""
-        async with grpc.aio.insecure_channel(self.program.address, options=_PROBE) as channel:
-            check = health_method(channel)
-            while not await _serving(check):  # noqa: ASYNC110 - another process has no event to wait for
-                await asyncio.sleep(0.02)
+        program = self.program
+        if program.ready is not None:
+            await program.ready(program.address)
+            return
+        # A program is asked with its own certificate: any of the authority's may ask how it is.
+        certificates = of_process(program.name, program.environment)
+        await serves_health(program.address, Trust(certificates, identity(program.name)) if certificates else None)
 
     def last_words(self) -> str:
         """The end of the log."""
@@ -148,23 +154,6 @@ class Child:
                 await self._stopping.wait()
         except TimeoutError:
             return
-
-
-_PROBE = [
-    ("grpc.initial_reconnect_backoff_ms", 20),
-    ("grpc.min_reconnect_backoff_ms", 20),
-    ("grpc.max_reconnect_backoff_ms", 100),
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.use_local_subchannel_pool", 1),
-]
-
-
-async def _serving(check: HealthMethod) -> bool:
-    try:
-        reply = await check(health_pb2.HealthCheckRequest(), timeout=1.0)
-    except grpc.aio.AioRpcError:
-        return False
-    return reply is not None and reply.status == health_pb2.HealthCheckResponse.SERVING
 
 
 def _tied(command: Sequence[str]) -> list[str]:

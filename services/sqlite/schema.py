@@ -43,5 +43,5 @@ class Schema:
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {self.version}")
         elif found != self.version:
-            wanted = f"this lane needs version {self.version}"
+            wanted = f"this lane needs version {self.version}: move it away and ingest again"
             raise StartupError(f"the {self.what} {path} has schema version {found}, {wanted}")

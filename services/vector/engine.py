@@ -9,6 +9,7 @@ from typing import Protocol
 from lanemesh.v1.index_pb2 import StatsResponse
 
 from services.embedding.embedder import Rows
+from services.runtime.errors import BadReply
 from services.vector.conditions import Condition
 from services.vector.payload import Payload, point_id
 
@@ -47,6 +48,9 @@ class Engine(Protocol):
     async def documents(self, ids: Sequence[str], conditions: Sequence[Condition]) -> Mapping[str, Payload]:
         """The payloads of chunk 0 of those documents that the conditions let through, by document."""
 
+    async def vectors(self, chunks: Mapping[str, int]) -> Mapping[str, Sequence[float]]:
+        """The vector of one chunk of each document, by document; without those that are gone by now."""
+
     async def upsert(self, documents: Sequence[Stored]) -> None:
         """Stores them durably, each replacing the document of its id."""
 
@@ -61,6 +65,13 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Gives back files, threads and connections."""
+
+
+def plain(vector: object) -> Sequence[float]:
+    """A point's vector as the client libraries give it: of all its forms this collection has but one."""
+    if not isinstance(vector, list):
+        raise BadReply("the engine returned a point without its vector")
+    return vector
 
 
 def slices(documents: Sequence[Stored], size: int) -> Iterator[list[tuple[str, list[float], Payload]]]:

@@ -16,11 +16,12 @@ from services.embedding.choose import open_embedder
 from services.embedding.embedder import Embedder
 from services.embedding.models import Model
 from services.runtime.settings import load, setting
+from services.vector.alike import alike
 from services.vector.chunks import chunks_of
 from services.vector.conditions import conditions_of
 from services.vector.engine import Engine, Stored
 from services.vector.payload import COLLECTION, to_payloads
-from services.vector.search import Found, search
+from services.vector.search import NOTHING, Found, search
 
 ACADEMIC = ["academic"]
 
@@ -52,8 +53,10 @@ class VectorLane:
         threshold = _threshold(self._embedder.model, request.filters)
         vector = await self._embedder.embed_query(request.query)
         conditions = conditions_of(request.filters)
+        found = NOTHING
         async for found in search(self._engine, vector, conditions, request.max_results, threshold):
             _fill(reply, found, request.filters.projects)
+        await self._compare(found, reply)
         if not reply.evidence:
             reply.reason = "NO_MATCH"
             reply.message = _in_vain(self._embedder.model, threshold, request.filters)
@@ -81,6 +84,15 @@ class VectorLane:
         """Closes engine and embedder."""
         await self._engine.close()
         await self._embedder.close()
+
+    async def _compare(self, found: Found, reply: RetrieveResponse) -> None:
+        """Names the hits whose best passages mean the same; they are found without it, so it comes last."""
+        if len(found.hits) < 2:
+            return
+        vectors = await self._engine.vectors({hit.document.id: hit.chunk for hit in found.hits})
+        same = alike(vectors, self._embedder.model.duplicate)
+        for evidence in reply.evidence:
+            evidence.near_duplicates.extend(same.get(evidence.document.id, ()))
 
     async def _embedded(self, documents: Sequence[Document]) -> list[Stored]:
         length = self._embedder.model.passage

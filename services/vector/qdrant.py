@@ -18,7 +18,7 @@ from services.runtime.deadline import Deadline
 from services.runtime.engine import operation
 from services.runtime.errors import LanemeshError, StartupError
 from services.vector.conditions import FIRST, AnyOf, Condition, beyond, opened_by
-from services.vector.engine import Match, Stored, slices
+from services.vector.engine import Match, Stored, plain, slices
 from services.vector.payload import CHUNK_FIELDS, COLLECTION, Payload, point_id
 from services.vector.qdrant_collection import prepare
 from services.vector.qdrant_errors import translated
@@ -98,6 +98,18 @@ class QdrantEngine:
             self._client.scroll, scroll_filter=filter_of(conditions, chosen), limit=len(ids), with_payload=True
         )
         return {payload["document"]: payload for record in records if (payload := record.payload)}
+
+    async def vectors(self, chunks: Mapping[str, int]) -> Mapping[str, Sequence[float]]:
+        """One look-up by identity."""
+        chosen = models.HasIdCondition(has_id=[point_id(document, number) for document, number in chunks.items()])
+        records, _ = await self._call(
+            self._client.scroll,
+            scroll_filter=filter_of((), chosen),
+            limit=len(chunks),
+            with_payload=["document"],
+            with_vectors=True,
+        )
+        return {payload["document"]: plain(record.vector) for record in records if (payload := record.payload)}
 
     async def upsert(self, documents: Sequence[Stored]) -> None:
         """Stores them request by request, each acknowledged when the server has it on disk."""

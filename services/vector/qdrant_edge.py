@@ -19,7 +19,7 @@ from services.vector.conditions import FIRST, AnyOf, Condition, beyond, opened_b
 from services.vector.edge_errors import translated
 from services.vector.edge_filters import filter_of
 from services.vector.edge_shard import open_shard, size_of
-from services.vector.engine import Match, Stored, slices
+from services.vector.engine import Match, Stored, plain, slices
 from services.vector.payload import CHUNK_FIELDS, Payload, point_id
 
 Result = TypeVar("Result")
@@ -68,6 +68,18 @@ class EdgeEngine:
         request = edge.ScrollRequest(filter=filter_of(conditions, chosen), limit=len(ids), with_payload=True)
         records, _ = await self._run(lambda: self._shard.scroll(request))
         return {payload["document"]: payload for record in records if (payload := record.payload)}
+
+    async def vectors(self, chunks: Mapping[str, int]) -> Mapping[str, Sequence[float]]:
+        """One look-up by identity."""
+        chosen = edge.HasIdCondition({point_id(document, number) for document, number in chunks.items()})
+        request = edge.ScrollRequest(
+            filter=filter_of((), chosen),
+            limit=len(chunks),
+            with_payload=edge.PayloadSelector.Include(["document"]),
+            with_vector=True,
+        )
+        records, _ = await self._run(lambda: self._shard.scroll(request))
+        return {payload["document"]: plain(record.vector) for record in records if (payload := record.payload)}
 
     async def upsert(self, documents: Sequence[Stored]) -> None:
         """Stores them call by call, so that searches get their turn; on disk before it returns."""

@@ -28,6 +28,8 @@ class Hit:
     document: Document
     score: float
     passages: Sequence[Span]
+    # The number of the nearest one.
+    chunk: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,9 @@ class Found:
 
     hits: Sequence[Hit]
     total: int
+
+
+NOTHING = Found((), 0)
 
 
 async def search(
@@ -81,7 +86,7 @@ def _hit(payload: Payload, matches: Sequence[Match]) -> Hit | None:
         return None
     document = to_document(payload)
     spans = [_span(document.content, match) for match in current[: 1 + MOST_PASSAGES]]
-    return Hit(document, current[0].score, spans)
+    return Hit(document, current[0].score, spans, current[0].chunk)
 
 
 def _span(content: str, match: Match) -> Span:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from lanemesh.v1 import evidence_pb2, index_pb2, lane_pb2, search_pb2
 
-from client import beir
+from client import beir, recompute
 from services.runtime.errors import InvalidRequest, Overloaded, Unavailable
 
 CORPUS = [{"_id": name, "title": name, "text": f"text of {name}"} for name in ("d1", "d2", "d3")]
@@ -40,18 +40,22 @@ def listing(*names, documents=3, serving=search_pb2.SERVING_READY):
     return search_pb2.ListLanesResponse(lanes=[*lanes, off, plain])
 
 
-def found(lane: str, identity: str, rank: int) -> evidence_pb2.Evidence:
-    part = evidence_pb2.RankContribution(lane=lane, rank=rank)
-    components = evidence_pb2.ScoreComponents(contributions=[part])
-    return evidence_pb2.Evidence(document=evidence_pb2.Document(id=identity), lanes=[lane], components=components)
+def found(lane: str, identity: str, rank: int, effect: float) -> evidence_pb2.Evidence:
+    part = evidence_pb2.RankContribution(lane=lane, rank=rank, weight=1, k=60, lane_score=1 / rank)
+    factor = evidence_pb2.ScoreFactor(name="recency", effect=effect)
+    components = evidence_pb2.ScoreComponents(contributions=[part], factors=[factor])
+    one = evidence_pb2.Evidence(document=evidence_pb2.Document(id=identity), lanes=[lane], components=components)
+    one.score = recompute.score(one)
+    return one
 
 
 def answer(request: search_pb2.SearchRequest, status=OK, reason: str = "") -> search_pb2.SearchResponse:
     lanes = list(request.include_lanes)
     alone = lanes[0] if len(lanes) == 1 else ""
-    results = [found(alone or "keyword", name, rank) for rank, name in enumerate(ANSWERS[alone][request.query], 1)]
+    # Asked alone, the policy turns the lane's own order round; that stands in the contributions.
+    names = enumerate(ANSWERS[alone][request.query], 1)
+    results = [found(alone or "keyword", name, rank, rank if alone else 0.0) for rank, name in names]
     return search_pb2.SearchResponse(
-        # The order of the policy differs from the lane's own, which stands in the contributions.
         results=reversed(results) if alone else results,
         ledger=[search_pb2.LedgerRow(lane=lane, status=status, reason=reason, elapsed_ms=7) for lane in lanes],
         plan=search_pb2.QueryPlan(lanes=[search_pb2.LanePlan(lane=lane, max_results=25) for lane in lanes]),
@@ -154,6 +158,29 @@ def test_a_refused_query_is_a_failed_one_and_a_lost_gateway_ends_it(judged, run,
     judged.answering = refusing(Unavailable("draining"))
     outcome = run("eval", str(folder), "--lanes", "keyword", "--json")
     assert (outcome.code, outcome.out) == (3, "")
+
+
+def test_the_lanes_own_rankings_are_written(judged, run, folder, tmp_path):
+    kept = tmp_path / "kept"
+    assert run("eval", str(folder), "--rankings", str(kept)).code == 0
+    assert {file.name for file in kept.iterdir()} == {"tiny.vector.json", "tiny.keyword.json"}
+    assert json.loads((kept / "tiny.vector.json").read_text()) == {
+        "q1": [["d3", 1.0], ["d2", 0.5]],
+        "q2": [["d3", 1.0]],
+    }
+    assert "rankings" in run("eval", str(folder), "--rankings", str(folder / "queries.jsonl")).err
+
+
+def test_an_order_that_its_arithmetic_does_not_explain_is_told(judged, run, folder):
+    def unexplained(request):
+        reply = answer(request)
+        reply.results.reverse()
+        return reply
+
+    judged.answering = unexplained
+    outcome = run("eval", str(folder))
+    assert outcome.code == 1
+    assert "fused: 2 orders do not follow from the arithmetic in their replies" in outcome.err
 
 
 def test_a_lane_that_loses_the_corpus_ends_it(judged, run, folder):

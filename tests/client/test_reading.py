@@ -199,6 +199,22 @@ def test_json_lines_are_told_apart_by_their_keys(tmp_path):
     assert problem(write(tmp_path / "x.jsonl", json.dumps(lines[3]))) == ("name", "unknown key")
 
 
+def test_lines_of_collections_are_read_as_they_come(tmp_path):
+    lines = [
+        {"_id": 7, "title": "Only a title", "text": ""},
+        {"_id": "8", "title": None, "text": "body", "metadata": None, "url": "https://a.test", "year": 2020},
+        {"_id": "9", "text": "body", "doi": "10/x", "metadata": {"doi": "10/y"}},
+        {"_id": "10", "title": "", "text": ""},
+    ]
+    path = write(tmp_path / "scifact" / "corpus.jsonl", "\n".join(map(json.dumps, lines)))
+    titled, other, told, empty = (item.request.document for item in items(path))
+    assert (titled.id, titled.content) == ("7", "Only a title")
+    assert (other.url, dict(other.attributes)) == ("https://a.test", {"year": "2020"})
+    assert dict(told.attributes) == {"doi": "10/y"}
+    # What the gateway refuses is for it to tell.
+    assert not empty.content
+
+
 @pytest.mark.parametrize(
     ("line", "field"),
     [
@@ -285,6 +301,12 @@ def test_a_long_file_is_judged_by_whole_lines_of_its_start(tmp_path):
     assert len(relations) == 2_000
     assert isinstance(bad, Problem)
     assert (bad.origin.line, bad.field) == (2_001, "line")
+
+
+def test_a_spoilt_line_does_not_make_a_document_of_a_file_of_triples(tmp_path):
+    spoilt, *relations = items(write(tmp_path / "kb.txt", "# of the museum\n" + "a|b|c\n" * 9))
+    assert (spoilt.origin.line, spoilt.field) == (1, "line")
+    assert all(item.request.HasField("relation") for item in relations)
 
 
 @pytest.mark.parametrize(

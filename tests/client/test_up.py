@@ -7,12 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from client import up
-from services.runtime import dev
+from services.runtime import dev, jaeger
 from services.runtime.supervise import Program
 
 GATEWAY = """
@@ -121,7 +122,7 @@ def test_ctrl_c_ends_the_command_with_0_and_no_traceback(tmp_path):
     code = f"""
 import sys
 from client.main import main
-from services.runtime import dev
+from services.runtime import dev, jaeger
 from services.runtime.supervise import Program
 address = "127.0.0.1:{(port := free_port())}"
 program = Program("gateway", (sys.executable, "-c", {GATEWAY!r}, address), "127.0.0.1", {port}, {{}})
@@ -140,3 +141,70 @@ sys.exit(main(["up"]))
         process.send_signal(signal.SIGINT)
         assert process.stderr.read() == ""
     assert process.returncode == 0
+
+
+JAEGER = """#!{python}
+import os, http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", int(os.environ["JAEGER_QUERY_PORT"])), Handler).serve_forever()
+"""
+
+
+@pytest.fixture
+def jaeger_binary(tmp_path, monkeypatch):
+    """Where the binary is sought; a stand-in is there."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = jaeger.binary({"XDG_CACHE_HOME": str(tmp_path)})
+    path.parent.mkdir(parents=True)
+    path.write_text(JAEGER.format(python=sys.executable))
+    path.chmod(0o755)
+    return path
+
+
+def base_below_two_free_ports() -> int:
+    """A port base whose Jaeger finds both of its ports free."""
+    while True:
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", 0))
+            port = first.getsockname()[1]
+            with suppress(OSError):
+                second.bind(("127.0.0.1", port + 1))
+                return port - 20
+
+
+def test_jaeger_stands_beside_the_mesh_and_gets_every_span(stand_in, run, jaeger_binary, monkeypatch):
+    seen: dict[str, str] = {}
+    stages = dev.stages
+
+    def watched(table, settings, environment):
+        seen.update(environment)
+        return stages(table, settings, environment)
+
+    monkeypatch.setattr(dev, "stages", watched)
+    base = base_below_two_free_ports()
+    outcome = run("up", "--jaeger", "--once", "--port-base", str(base))
+    assert (outcome.code, outcome.err) == (0, "")
+    url = f"http://127.0.0.1:{base + 21}"
+    assert f"jaeger     ready at 127.0.0.1:{base + 21}" in outcome.out
+    assert f"traces  LANEMESH_JAEGER_URL={url}" in outcome.out
+    assert "2 processes" in outcome.out
+    assert seen["LANEMESH_JAEGER_URL"] == url
+    assert seen["OTEL_EXPORTER_OTLP_ENDPOINT"] == f"http://127.0.0.1:{base + 20}"
+    assert seen["LANEMESH_TRACE_SAMPLE_RATE"] == "1"
+
+
+def test_a_rate_of_ones_own_stands_beside_jaeger(jaeger_binary):
+    environment = {"LANEMESH_TRACE_SAMPLE_RATE": "0.5", "XDG_CACHE_HOME": str(jaeger_binary.parents[2])}
+    up._jaeger(dev.DevSettings(port_base=23000), environment)
+    assert environment["LANEMESH_TRACE_SAMPLE_RATE"] == "0.5"
+
+
+def test_without_jaeger_the_target_that_builds_it_is_named(stand_in, run, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    outcome = run("up", "--jaeger", "--once")
+    assert outcome.code == 1
+    assert outcome.err.endswith("`make jaeger-build` does it, once\n")
+    assert "ready at" not in outcome.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,12 @@ async def test_thresholds_can_be_set(home: Path) -> None:
     assert (embedder.model.relevant, embedder.model.relevant_academic) == (0.4, 0.4)
     assert MINILM.relevant != 0.4
     await embedder.close()
+
+
+async def test_model_that_was_made_before_needs_no_home(home: Path) -> None:
+    await (await open_embedder({"LANEMESH_HOME": str(home)})).close()
+    nowhere = {"LANEMESH_HOME": os.devnull, "LANEMESH_MODELS": str(home / "models")}
+    await (await open_embedder(nowhere)).close()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from services.embedding import assemble
 from services.embedding.minilm import MiniLM, _batches
+from services.embedding.models import Files
 from services.runtime.deadline import Deadline, ambient
 from services.runtime.errors import DeadlinePassed, StartupError
 
@@ -25,7 +26,7 @@ TEXTS = [
 
 @pytest.fixture(params=["fp32", "int8"])
 async def embedder(request: pytest.FixtureRequest, home: Path):
-    opened = await MiniLM.open(home, request.param, threads=1)
+    opened = await MiniLM.open(home / "models", request.param, threads=1)
     yield opened
     await opened.close()
 
@@ -50,7 +51,7 @@ async def test_company_in_a_batch_does_not_matter(embedder: MiniLM) -> None:
 
 
 async def test_int8_is_close_to_fp32(home: Path) -> None:
-    exact, quick = [await MiniLM.open(home, precision, threads=1) for precision in ("fp32", "int8")]
+    exact, quick = [await MiniLM.open(home / "models", precision, threads=1) for precision in ("fp32", "int8")]
     for text in TEXTS:
         assert await exact.embed_query(text) @ await quick.embed_query(text) > 0.97
     await exact.close()
@@ -81,13 +82,14 @@ def test_batches_hold_texts_of_like_length_within_the_limit() -> None:
     assert list(_batches([], 512)) == []
 
 
-def test_assembly_leaves_one_whole_file(tmp_path: Path) -> None:
-    target = tmp_path / "models" / "model.onnx"
-    assemble.assemble("int8", target)
-    assert [file.name for file in target.parent.iterdir()] == ["model.onnx"]
+def test_assembly_leaves_whole_files(tmp_path: Path) -> None:
+    files = Files.of(tmp_path / "models", "int8")
+    assemble.assemble("int8", files.graph.parent)
+    assert files.there()
+    assert set(files.graph.parent.iterdir()) == {files.graph, files.tokenizer}
 
 
 async def test_model_that_cannot_be_assembled_refuses_to_start(tmp_path: Path) -> None:
     (tmp_path / "models").write_text("a file where a folder must be")
     with pytest.raises(StartupError, match="cannot be assembled"):
-        await MiniLM.open(tmp_path, "int8", threads=1)
+        await MiniLM.open(tmp_path / "models", "int8", threads=1)

@@ -176,14 +176,40 @@ async def test_the_limit_learns_a_requests_own_time_only() -> None:
 
 
 async def test_a_request_that_waited_too_long_before_it_came_is_refused_though_there_is_room() -> None:
-    gate = Gate(replace(ROW, wait_share=0.25, wait_ms=1000))
+    gate = Gate(replace(ROW, initial=8, maximum=8, wait_share=0.25, wait_ms=1000))
     waited = [0.0]
     gate.delayed = lambda: waited[0]
+    requests = [Request(gate) for _ in range(ROW.minimum)]
+    await settle()
     for waited[0], left in ((0.2, 0.8), (0.3, 4.7)):
         async with gate.visit(Deadline.after(left)):
-            assert gate.in_flight == 1
+            assert gate.in_flight == 3
     for waited[0], left in ((0.3, 0.7), (1.1, 60.0)):
         with pytest.raises(Overloaded) as refused:
             await gate.enter(Deadline.after(left))
         assert refused.value.retry_after == waited[0]
+    for request in requests:
+        await request.end()
+    assert gate.in_flight == 0
+
+
+async def test_a_gateway_that_is_hardly_at_work_refuses_nobody_for_having_waited() -> None:
+    gate = Gate(replace(ROW, initial=8, maximum=8, wait_share=0.25, wait_ms=1000))
+    gate.delayed = lambda: 5.0
+    async with gate.visit(Deadline.after(0.1)):
+        assert gate.in_flight == 1
+
+
+async def test_whoever_looks_is_told_whether_coming_in_would_be_refused() -> None:
+    gate = Gate(ROW)
+    assert not gate.crowded()
+    requests = await full(gate)
+    assert gate.crowded()
+    assert gate.look(Deadline.after(1000.0)) == pytest.approx(60.0)
+    waiting = [Request(gate) for _ in range(ROW.queue)]
+    await settle()
+    with pytest.raises(Overloaded):
+        gate.look(Deadline.after(1000.0))
+    for request in (*requests, *waiting):
+        await request.end()
     assert gate.in_flight == 0

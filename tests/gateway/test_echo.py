@@ -29,21 +29,34 @@ class Answer:
         await self.answered.acquire()
 
 
-async def test_the_delay_is_that_of_the_last_call_or_of_one_still_out_if_that_is_longer() -> None:
+async def test_the_delay_is_what_two_calls_on_end_waited_the_one_still_out_included() -> None:
     clock, answer = HandClock(), Answer()
     echo = Echo(answer, every=0.0, clock=clock)
     assert echo.delay() == 0.0
     echo.start()
+    for waited, expected in ((0.25, 0.0), (0.3, 0.25), (0.01, 0.01), (0.2, 0.01)):
+        await answer.made.acquire()
+        clock.pass_(waited)
+        answer.answered.release()
+        await answer.made.acquire()
+        assert echo.delay() == pytest.approx(expected)
+        answer.made.release()
+    await echo.stop()
+
+
+async def test_a_call_not_heard_of_yet_counts_beside_the_last() -> None:
+    clock, answer = HandClock(), Answer()
+    echo = Echo(answer, every=0.0, clock=clock)
+    echo.start()
     await answer.made.acquire()
     clock.pass_(0.25)
-    assert echo.delay() == pytest.approx(0.25)
+    assert echo.delay() == 0.0
     answer.answered.release()
     await answer.made.acquire()
-    clock.pass_(0.01)
+    clock.pass_(0.1)
+    assert echo.delay() == pytest.approx(0.1)
+    clock.pass_(0.3)
     assert echo.delay() == pytest.approx(0.25)
-    answer.answered.release()
-    await answer.made.acquire()
-    assert echo.delay() == pytest.approx(0.01)
     await echo.stop()
 
 
@@ -77,7 +90,9 @@ async def test_only_the_processs_own_calls_are_thrown_back() -> None:
     ("listen", "host"), [("127.0.0.1:0", "127.0.0.1"), ("0.0.0.0:0", "127.0.0.1"), ("localhost:0", "localhost")]
 )
 async def test_a_server_knows_where_it_reaches_itself(listen: str, host: str) -> None:
-    server = Server(ServerSettings(listen=listen, grace_seconds=0.0, lame_duck_seconds=0.0), [], ready)
+    server = Server(
+        ServerSettings(listen=listen, grace_seconds=0.0, lame_duck_seconds=0.0, allow_plaintext=True), [], ready
+    )
     assert server.own_address() == ""
     port = await server.start()
     assert server.own_address() == f"{host}:{port}"

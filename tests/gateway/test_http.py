@@ -18,7 +18,7 @@ from lanemesh.v1.search_pb2 import SearchRequest
 from gateway.__main__ import build
 from gateway.http import Door, HttpSettings
 from gateway.httpcall import HTTP_STATUS, deadline_of
-from gateway.identity import Caller, Callers
+from gateway.identity import ANYBODY, Caller, Callers
 from services.runtime.errors import InvalidRequest, StartupError
 from services.runtime.jsonform import to_json
 from tests.gateway.reading import UNHURRIED, at_work, settled
@@ -233,7 +233,7 @@ async def test_a_full_gateway_is_429_with_a_hint() -> None:
 
 
 async def test_callers_are_known_by_their_token() -> None:
-    callers = Callers({sha256(b"secret").hexdigest(): Caller("billing", ("finance",))})
+    callers = Callers({sha256(b"secret").hexdigest(): Caller("billing", ("finance",))}, anybody=ANYBODY)
     lane = FakeLane([evidence("a")])
     async with talking(lane, callers=callers) as session:
         assert (await post(session, "/v1/search", WHY, Authorization="Bearer secret"))[0] == 200

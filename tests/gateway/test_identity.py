@@ -10,13 +10,14 @@ import grpc
 import pytest
 from lanemesh.v1.search_pb2 import IngestRequest, ListLanesRequest, PlanRequest, SearchRequest, StreamSearchRequest
 
-from gateway.identity import ANYBODY, Caller, Callers, read_callers
+from gateway.callers import read_callers
+from gateway.identity import ANYBODY, Caller, Callers
 from services.runtime.errors import StartupError, Unauthenticated
-from tests.support import FakeLane, evidence, mesh
+from tests.support import TABLE, FakeLane, evidence, mesh
 
 TOKEN = "a token of the billing service"
 DIGEST = sha256(TOKEN.encode()).hexdigest()
-CALLERS = Callers({DIGEST: Caller("billing", ("contracts", "finance"))})
+CALLERS = Callers({DIGEST: Caller("billing", ("contracts", "finance"))}, anybody=ANYBODY)
 BILLING = (("authorization", f"Bearer {TOKEN}"),)
 STRANGER = (("authorization", "Bearer of bad news"),)
 
@@ -46,7 +47,9 @@ def test_another_token_is_refused_and_not_repeated(value: str | bytes) -> None:
 
 def test_a_file_names_callers_and_their_labels(tmp_path: Path) -> None:
     path = written(tmp_path, f"callers: {{billing: {{token_sha256: {DIGEST}, labels: [finance, contracts, finance]}}}}")
-    assert read_callers(path).identify(BILLING) == Caller("billing", ("contracts", "finance"))
+    assert read_callers(path, TABLE.lanes).identify(BILLING) == Caller(
+        "billing", ("contracts", "finance"), ingest=False, delete=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +59,7 @@ def test_a_file_names_callers_and_their_labels(tmp_path: Path) -> None:
         ("callers: []", "callers is missing"),
         ("callers: {a: 1}", "callers.a must be a mapping"),
         (f"callers: {{a: {{token_sha256: {DIGEST}, lables: []}}}}", "callers.a must be a mapping"),
-        ("callers: {a: {labels: []}}", "callers.a.token_sha256"),
+        ("callers: {a: {labels: []}}", "callers.a needs token_sha256 or names"),
         ("callers: {a: {token_sha256: secret}}", "callers.a.token_sha256"),
         (f"callers: {{a: {{token_sha256: {DIGEST}, labels: finance}}}}", "callers.a.labels"),
         (f"callers: {{a: {{token_sha256: {DIGEST}, labels: ['']}}}}", "callers.a.labels"),
@@ -67,13 +70,13 @@ def test_a_file_names_callers_and_their_labels(tmp_path: Path) -> None:
 )
 def test_a_broken_file_is_refused_naming_the_entry(tmp_path: Path, text: str, named: str) -> None:
     with pytest.raises(StartupError, match=named) as caught:
-        read_callers(written(tmp_path, text))
+        read_callers(written(tmp_path, text), TABLE.lanes)
     assert "secret" not in str(caught.value)
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StartupError, match=r"LANEMESH_CALLERS=.*cannot be read"):
-        read_callers(tmp_path / "nowhere.yaml")
+        read_callers(tmp_path / "nowhere.yaml", TABLE.lanes)
 
 
 async def test_a_callers_labels_reach_the_filters_and_counts_of_lanes() -> None:

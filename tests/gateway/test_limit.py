@@ -72,11 +72,27 @@ def test_work_that_has_become_heavier_for_good_is_measured_anew_at_the_minimum()
     windows(limit, clock, 30, 0.050)
     assert limit.size == ROW.minimum
     assert limit.least == pytest.approx(0.005)
-    clock.pass_(ROW.memory_ms / 1000)
+    for least in (0.010, 0.020):
+        clock.pass_(ROW.memory_ms / 1000)
+        windows(limit, clock, 3, 0.050)
+        assert limit.least == pytest.approx(least)
+        clock.pass_(ROW.memory_ms / 1000)
     windows(limit, clock, 3, 0.050)
-    assert limit.least == pytest.approx(0.050)
     windows(limit, clock, 20, 0.050)
     assert limit.size > 2 * ROW.minimum
+
+
+def test_one_bad_moment_while_it_measures_anew_does_not_open_the_gates() -> None:
+    clock = HandClock()
+    limit = Limit(ROW, clock)
+    windows(limit, clock, 5, 0.005)
+    windows(limit, clock, 30, 0.050)
+    clock.pass_(ROW.memory_ms / 1000)
+    windows(limit, clock, 1, 0.050)
+    windows(limit, clock, 2, 2.0)
+    assert limit.least == pytest.approx(0.010)
+    windows(limit, clock, 20, 0.050)
+    assert limit.size == ROW.minimum
 
 
 def test_a_standing_queue_never_teaches_it_that_waiting_is_normal() -> None:

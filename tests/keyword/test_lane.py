@@ -111,6 +111,40 @@ async def test_accents_do_not_matter(store, found) -> None:
 
 
 @embedded_only
+@pytest.mark.parametrize(
+    ("query", "identity", "passage"),
+    [
+        ("中国的首都是哪里？", "zh", "北京是中国的首都，有很多博物馆。"),
+        ("博物馆", "zh", "北京是中国的首都，有很多博物馆。"),
+        ("東京タワーはどこにありますか", "ja", "東京タワーは港区にある。"),
+        ("เมืองหลวงของไทย", "th", "กรุงเทพเป็นเมืองหลวงของไทย"),
+        ("서울의 강", "ko", "한강은 서울에 있다."),
+        ("столица России", "ru", "Москва: столица России."),
+    ],
+)
+async def test_scripts_without_spaces_are_found(store, search, query: str, identity: str, passage: str) -> None:
+    await store(
+        Document(id="zh", content="北京是中国的首都，有很多博物馆。"),
+        Document(id="ja", content="東京タワーは港区にある。"),
+        Document(id="th", content="กรุงเทพเป็นเมืองหลวงของไทย"),
+        Document(id="ko", content="한강은 서울에 있다."),
+        Document(id="ru", content="Москва: столица России."),
+    )
+    best = (await search(query)).evidence[0]
+    assert best.document.id == identity
+    content = best.document.content
+    assert content[best.passage.start : best.passage.end] == passage
+
+
+@embedded_only
+async def test_replaced_text_without_spaces_leaves_no_ghost(store, found) -> None:
+    await store(Document(id="a", content="北京"))
+    await store(Document(id="a", content="東京"))
+    assert await found("北京") == set()
+    assert await found("東京") == {"a"}
+
+
+@embedded_only
 async def test_stop_words_are_looked_for_when_nothing_else_remains(store, found) -> None:
     await store(Document(id="who", content="The Who"), Document(id="b", content="somebody else"))
     assert await found("the who") == {"who"}
@@ -157,6 +191,21 @@ async def test_stats_counts_what_the_labels_open(engine: str, lane: KeywordLane,
 async def test_typos_are_forgiven(store, found, typo: str) -> None:
     await store(Document(id="a", content="protein phosphorylation"), Document(id="b", content="something else"))
     assert await found(typo) == {"a"}
+
+
+@embedded_only
+async def test_words_of_hidden_documents_neither_stop_a_correction_nor_are_one(store, found) -> None:
+    await store(
+        Document(id="open", content="a flamingo at the lake"),
+        # The very word of the question, and the only near one of another.
+        Document(id="exact", content="flaminga", access_labels=["team"]),
+        Document(id="near", content="porcupine", access_labels=["team"]),
+    )
+    assert await found("flaminga") == {"open"}
+    assert await found("flaminga", access_labels=["team"]) == {"exact"}
+    assert await found("porcupone") == set()
+    assert await found("porcupone", access_labels=["team"]) == {"near"}
+    assert await found("flaminga") == {"open"}
 
 
 @embedded_only

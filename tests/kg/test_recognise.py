@@ -39,3 +39,13 @@ def test_missing_model_or_library_refuses_to_start(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(StartupError, match="installed"):
         recogniser_of("little")
+
+
+async def test_a_hint_does_not_make_a_part_of_a_name_the_name(environment: dict[str, str]) -> None:
+    lane = await open_lane(environment)
+    await lane.upsert(records(Entity(id="old", name="Apartment 9"), Entity(id="new", name="Apartment 9 3D")))
+    reply = RetrieveResponse()
+    request = RetrieveRequest(query="who plays in Apartment 9 3D?", entities=["Apartment 9", ""], max_results=5)
+    await lane.retrieve(request, reply)
+    assert [linked.entity_id for linked in reply.entities] == ["new"]
+    await lane.close()

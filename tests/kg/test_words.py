@@ -34,6 +34,7 @@ def test_a_name_has_several_keys() -> None:
     assert keys_of_name("The DataStore") == {"the data store": False, "the datastore": False, "data store": True}
     assert keys_of_name("$") == {"$": False}
     assert keys_of_name("\x00") == {}
+    assert keys_of_name("東京 Tower") == {"東 京 tower": False, "東京 tower": False}
 
 
 @given(st.text(max_size=60))

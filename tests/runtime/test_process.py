@@ -53,11 +53,13 @@ async def test_a_half_configured_process_refuses_in_one_line(
     assert lines[0].startswith(line)
 
 
-@pytest.mark.parametrize("variable", ["LANEMESH_LISTEN", "LANEMESH_METRICS_PORT"])
+@pytest.mark.parametrize(
+    "variable", ["LANEMESH_LISTEN", "LANEMESH_METRICS_PORT", "LANEMESH_METRICS_LISTEN", "LANEMESH_HEALTH_LISTEN"]
+)
 async def test_a_taken_port_is_named_without_a_traceback(tmp_path: Path, variable: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        value = f"127.0.0.1:{port}" if variable == "LANEMESH_LISTEN" else str(port)
+        value = f"127.0.0.1:{port}" if variable.endswith("LISTEN") else str(port)
         code, lines = await ended(RUNTIME, "keyword", environment=environment(tmp_path, **{variable: value}))
     assert code == EXIT_STARTUP
     assert lines[-1].startswith(f"keyword: {variable}={value}: ")

@@ -89,7 +89,7 @@ async def test_calls_beyond_the_limit_are_refused_and_accepted_again_later() -> 
 
 @pytest.mark.parametrize("listen", ["127.0.0.1:not-a-port", "no.such.host.invalid:0"])
 async def test_an_address_that_cannot_be_bound_is_named(listen: str) -> None:
-    server = server_of(FakeLane(), ServerSettings(listen=listen))
+    server = server_of(FakeLane(), ServerSettings(listen=listen, allow_plaintext=True))
     with pytest.raises(StartupError, match=f"LANEMESH_LISTEN={listen}"):
         await server.start()
     await server.stop()

@@ -154,10 +154,20 @@ class Points(wire.PointsServicer):
         return wire.QueryResponse(result=points)
 
     async def Scroll(self, request: Any, _context: Any) -> Any:
-        chosen = edge.ScrollRequest(filter=_filter(request.filter), limit=request.limit, with_payload=True)
+        fields = list(request.with_payload.include.fields)
+        chosen = edge.ScrollRequest(
+            filter=_filter(request.filter),
+            limit=request.limit,
+            with_payload=edge.PayloadSelector.Include(fields) if fields else True,
+            with_vector=request.with_vectors.enable,
+        )
         records, _ = self.store.shard.scroll(chosen)
         points = [
-            wire.RetrievedPoint(id=wire.PointId(uuid=str(record.id)), payload=_payload(record.payload))
+            wire.RetrievedPoint(
+                id=wire.PointId(uuid=str(record.id)),
+                payload=_payload(record.payload),
+                vectors=_vectors(record.vector) if request.with_vectors.enable else None,
+            )
             for record in records
         ]
         return wire.ScrollResponse(result=points)
@@ -199,6 +209,11 @@ class Store:
 
 def _payload(payload: Any) -> dict[str, Any]:
     return {key: json_to_value(value) for key, value in payload.items()}
+
+
+def _vectors(vector: list[float]) -> Any:
+    dense = wire.DenseVector(data=vector)
+    return wire.VectorsOutput(vector=wire.VectorOutput(data=vector, dense=dense))
 
 
 def _filter(sent: Any) -> edge.Filter:

@@ -209,6 +209,7 @@ class Evidence(_message.Message):
     SUPERSEDED_BY_FIELD_NUMBER: _builtins.int
     FINALITY_FIELD_NUMBER: _builtins.int
     OTHER_PASSAGES_FIELD_NUMBER: _builtins.int
+    NEAR_DUPLICATES_FIELD_NUMBER: _builtins.int
     score: _builtins.float
     """From a lane: the engine's own score, higher is better, comparable only inside one reply.
     After fusion: the fused score that orders the results.
@@ -281,6 +282,12 @@ class Evidence(_message.Message):
     def other_passages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Span]:
         """Other stretches of the same document that also matched, best first, at most 8."""
 
+    @_builtins.property
+    def near_duplicates(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Identities of other documents in the same reply whose best passage means the same by the lane's embeddings: their
+        cosine reaches the model's figure for duplicates. Empty: none, or a lane without embeddings.
+        """
+
     def __init__(
         self,
         *,
@@ -305,10 +312,11 @@ class Evidence(_message.Message):
         superseded_by: _builtins.str = ...,
         finality: Global___Finality.ValueType = ...,
         other_passages: _abc.Iterable[Global___Span] | None = ...,
+        near_duplicates: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["components", b"components", "detail", b"detail", "document", b"document", "file", b"file", "filing", b"filing", "graph", b"graph", "passage", b"passage", "quote", b"quote"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["components", b"components", "confidence", b"confidence", "corroborated_by", b"corroborated_by", "detail", b"detail", "document", b"document", "entities", b"entities", "file", b"file", "filing", b"filing", "finality", b"finality", "graph", b"graph", "kind", b"kind", "lanes", b"lanes", "other_passages", b"other_passages", "passage", b"passage", "provider_adjustment", b"provider_adjustment", "providers", b"providers", "quote", b"quote", "scope", b"scope", "score", b"score", "simulated", b"simulated", "stale", b"stale", "superseded_by", b"superseded_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["components", b"components", "confidence", b"confidence", "corroborated_by", b"corroborated_by", "detail", b"detail", "document", b"document", "entities", b"entities", "file", b"file", "filing", b"filing", "finality", b"finality", "graph", b"graph", "kind", b"kind", "lanes", b"lanes", "near_duplicates", b"near_duplicates", "other_passages", b"other_passages", "passage", b"passage", "provider_adjustment", b"provider_adjustment", "providers", b"providers", "quote", b"quote", "scope", b"scope", "score", b"score", "simulated", b"simulated", "stale", b"stale", "superseded_by", b"superseded_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_detail: _TypeAlias = _typing.Literal["graph", "file", "quote", "filing"]  # noqa: Y015
     _WhichOneofArgType_detail: _TypeAlias = _typing.Literal["detail", b"detail"]  # noqa: Y015

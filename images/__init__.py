@@ -1,0 +1,1 @@
+"""What the Dockerfile runs, and what runs the Dockerfile."""

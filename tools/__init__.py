@@ -1,0 +1,1 @@
+"""What builds and starts the tools of development that are not Python packages."""
