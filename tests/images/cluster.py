@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.images.chart import Manifests, Object, selected, target_port
 from tests.images.network import names, relaying
 from tests.images.pod import Pod
-from tests.images.podman import podman
+from tests.images.podman import LABEL, podman
 
 START_SECONDS = 90.0
 # Pods that start at once; more only wait for the processors.
@@ -128,6 +128,8 @@ class Cluster:
 @asynccontextmanager
 async def bridge(name: str) -> AsyncIterator[str]:
     """A network for pods; this machine's address in it."""
+    for left in (await podman("ps", "--all", "--quiet", "--filter", f"label={LABEL}")).split()[::-1]:
+        await podman("rm", "--force", "--time", "0", "--depend", left, check=False)
     await podman("network", "rm", "--force", name, check=False)
     await podman("network", "create", "--disable-dns", name)
     try:
