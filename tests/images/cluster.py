@@ -8,11 +8,14 @@ class for kubelet and controllers. Network policies, HPAs and disruption budgets
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from tests.images.chart import Manifests, Object, selected, target_port
+import aiohttp
+
+from tests.images.chart import Manifests, Object, named_port, selected, target_port
 from tests.images.network import names, relaying
 from tests.images.pod import Pod
 from tests.images.podman import LABEL, podman
@@ -42,6 +45,7 @@ class Cluster:
             for name, workload in self.manifests.workloads().items():
                 for ordinal in range(workload["spec"].get("replicas", 1)):
                     group.create_task(self._add(name, ordinal))
+        await self._until_known()
 
     async def down(self) -> None:
         """Ends every pod at once."""
@@ -105,6 +109,26 @@ class Cluster:
             return [(pod.address, target_port(service, port, pod.spec)) for pod in self.ready(service)]
 
         return relaying(self.host, port, targets)
+
+    async def _until_known(self) -> None:
+        """Waits until every Envoy has looked up and probed the pods that came after it, as its figures tell."""
+        gateways = [pod for pods in self.pods.values() for pod in pods if "initContainers" in pod.spec]
+        async with asyncio.timeout(START_SECONDS), aiohttp.ClientSession() as session:
+            for pod in gateways:
+                url = f"http://{pod.address}:{named_port(pod.spec, 'envoy-metrics')}/stats/prometheus"
+                # Envoy can only be asked.
+                while await self._healthy(session, url) < set(self.pods):  # noqa: ASYNC110
+                    await asyncio.sleep(0.2)
+
+    async def _healthy(self, session: aiohttp.ClientSession, url: str) -> set[str]:
+        async with session.get(url) as reply:
+            text = await reply.text()
+        found = re.findall(r'^envoy_cluster_membership_healthy\{envoy_cluster_name="(\w+)"\} (\d+)', text, re.MULTILINE)
+        return {
+            name
+            for name, count in found
+            if name in self.pods and int(count) >= (1 if name == "gateway" else len(self.pods[name]))
+        }
 
     async def _add(self, name: str, ordinal: int) -> None:
         workload = self.manifests.workloads()[name]
