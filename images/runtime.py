@@ -19,7 +19,7 @@ from images.packages import record
 # server imports them.
 LEFT_OUT = (
     *("test", "tests", "_test*", "_ctypes_test*", "_xxtestfuzz*", "idlelib", "lib2to3", "pydoc_data", "config-*"),
-    *("tkinter", "_tkinter*", "turtledemo", "turtle.py", "curses", "_curses*", "readline*", "dbm", "_dbm*", "_gdbm*"),
+    *("tkinter", "_tkinter*", "turtledemo", "turtle.py", "curses", "_curses*", "readline*", "_dbm*", "_gdbm*"),
     *("nis.*", "ensurepip", "EXTERNALLY-MANAGED", "site-packages", "dist-packages", "__pycache__"),
 )
 # What wheels for Linux take for granted: the manylinux policy, without windows and graphics.
@@ -28,6 +28,9 @@ FOR_WHEELS = (
     *("libgcc_s.so.1", "libstdc++.so.6", "libz.so.1"),
 )
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+# Markets give times in their own zone. The second set of zones, and the one with leap seconds, no program asks for.
+TIME_ZONES = Path("/usr/share/zoneinfo")
+OTHER_ZONES = ("posix", "right")
 USER = 65532
 FILES = {
     "etc/passwd": f"root:x:0:0:root:/:/nonexistent\nlanemesh:x:{USER}:{USER}:lanemesh:/data:/nonexistent\n",
@@ -113,6 +116,7 @@ class Root:
             (self._folder / name).parent.mkdir(parents=True, exist_ok=True)
             (self._folder / name).write_text(content, encoding="utf-8")
         self.add(CERTIFICATES)
+        shutil.copytree(TIME_ZONES, self.place(TIME_ZONES), symlinks=True, ignore=shutil.ignore_patterns(*OTHER_ZONES))
         trusted = self.place(Path(ssl.get_default_verify_paths().openssl_cafile))
         if not trusted.exists():
             trusted.symlink_to(CERTIFICATES)
@@ -134,7 +138,7 @@ def main(folder: Path) -> None:
     root.add_python()
     root.add_files(needed)
     root.finish()
-    record(folder, [*needed, Path(sys.executable).resolve(), CERTIFICATES])
+    record(folder, [*needed, Path(sys.executable).resolve(), CERTIFICATES, TIME_ZONES])
 
 
 if __name__ == "__main__":

@@ -8,14 +8,17 @@ class for kubelet and controllers. Network policies, HPAs and disruption budgets
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from tests.images.chart import Manifests, Object, selected, target_port
+import aiohttp
+
+from tests.images.chart import Manifests, Object, named_port, selected, target_port
 from tests.images.network import names, relaying
 from tests.images.pod import Pod
-from tests.images.podman import podman
+from tests.images.podman import LABEL, podman
 
 START_SECONDS = 90.0
 # Pods that start at once; more only wait for the processors.
@@ -42,6 +45,7 @@ class Cluster:
             for name, workload in self.manifests.workloads().items():
                 for ordinal in range(workload["spec"].get("replicas", 1)):
                     group.create_task(self._add(name, ordinal))
+        await self._until_known()
 
     async def down(self) -> None:
         """Ends every pod at once."""
@@ -106,6 +110,26 @@ class Cluster:
 
         return relaying(self.host, port, targets)
 
+    async def _until_known(self) -> None:
+        """Waits until every Envoy has looked up and probed the pods that came after it, as its figures tell."""
+        gateways = [pod for pods in self.pods.values() for pod in pods if "initContainers" in pod.spec]
+        async with asyncio.timeout(START_SECONDS), aiohttp.ClientSession() as session:
+            for pod in gateways:
+                url = f"http://{pod.address}:{named_port(pod.spec, 'envoy-metrics')}/stats/prometheus"
+                # Envoy can only be asked.
+                while await self._healthy(session, url) < set(self.pods):  # noqa: ASYNC110
+                    await asyncio.sleep(0.2)
+
+    async def _healthy(self, session: aiohttp.ClientSession, url: str) -> set[str]:
+        async with session.get(url) as reply:
+            text = await reply.text()
+        found = re.findall(r'^envoy_cluster_membership_healthy\{envoy_cluster_name="(\w+)"\} (\d+)', text, re.MULTILINE)
+        return {
+            name
+            for name, count in found
+            if name in self.pods and int(count) >= (1 if name == "gateway" else len(self.pods[name]))
+        }
+
     async def _add(self, name: str, ordinal: int) -> None:
         workload = self.manifests.workloads()[name]
         self._serial += 1
@@ -128,6 +152,8 @@ class Cluster:
 @asynccontextmanager
 async def bridge(name: str) -> AsyncIterator[str]:
     """A network for pods; this machine's address in it."""
+    for left in (await podman("ps", "--all", "--quiet", "--filter", f"label={LABEL}")).split()[::-1]:
+        await podman("rm", "--force", "--time", "0", "--depend", left, check=False)
     await podman("network", "rm", "--force", name, check=False)
     await podman("network", "create", "--disable-dns", name)
     try:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.images.chart import Manifests, Object, containers
-from tests.images.podman import command, confinement, environment, mounts, podman
+from tests.images.podman import LABEL, command, confinement, environment, mounts, podman
 from tests.images.probes import Probing
 from tests.images.volumes import lay_out
 
@@ -44,7 +44,8 @@ class Pod:
             # The first owns the pod's network, the others join it.
             place = [f"--network=container:{self._named(containers(self.spec)[0])}"] if self.address else network
             await podman(
-                *("run", "--detach", "--pull", "never", "--log-driver", "k8s-file", "--name", self._named(container)),
+                *("run", "--detach", "--pull", "never", "--log-driver", "k8s-file", "--label", LABEL),
+                *("--name", self._named(container)),
                 *place,
                 *confinement(self.spec, container),
                 *environment(container, manifests),

@@ -12,6 +12,8 @@ from tests.images.chart import Manifests, Object
 # runc cannot raise these limits in every sandbox, so they are given, and never higher than this machine's own.
 FILES = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 65_536)
 PROCESSES = 4096
+# What was left behind by tests that were killed is found by it.
+LABEL = "lanemesh-test"
 BASE = ("podman", "--runtime", "runc")
 
 
