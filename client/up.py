@@ -48,6 +48,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tls", action="store_true", help="encrypt and authenticate every connection, by certificates made as needed"
     )
+    parser.add_argument(
+        "--metrics", action="store_true", help="serve every process's figures for Prometheus, on loopback"
+    )
     parser.add_argument("--demo", action="store_true", help="ingest the demo corpus after the start")
     parser.add_argument("--ask", metavar="QUERY", help="ask this after the start")
     parser.add_argument("--once", action="store_true", help="stop after that instead of serving")
@@ -68,7 +71,9 @@ async def run(arguments: argparse.Namespace) -> int:
             beside: list[Program] = []
             if arguments.jaeger:
                 beside.append(_jaeger(settings, environment))
-            stages = dev.stages(table, settings, environment)
+            if arguments.metrics and settings.port_base + dev.METRICS_OFFSET + len(table.lanes) + 1 > HIGHEST_PORT:
+                raise InvalidRequest("port_base", f"{settings.port_base} leaves no ports for figures")
+            stages = dev.stages(table, settings, environment, metrics=arguments.metrics)
             tls = None
             if arguments.tls:
                 stages, tls = _secured(stages, settings.home.resolve() / certs.FOLDER)
@@ -157,6 +162,9 @@ class _Session:
             lines.append("  Envoy   stands at the gateway's port; the gateway has moved behind it")
         if jaeger.NAME in self._children:
             lines.append(f"  traces  LANEMESH_JAEGER_URL=http://{self._children[jaeger.NAME].program.address}")
+        if self._arguments.metrics:
+            port = self._children["gateway"].program.environment["LANEMESH_METRICS_PORT"]
+            lines.append(f"  figures curl -s 127.0.0.1:{port}/metrics, and as far above each other process's own port")
         if self._tls is not None:
             named = " ".join(f"{variable}={path}" for variable, path in self._tls.named().items())
             lines.append(f"  as      export {named}")

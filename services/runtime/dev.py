@@ -20,6 +20,8 @@ from services.runtime.settings import setting
 from services.runtime.supervise import Program, Supervisor
 
 HOST = "127.0.0.1"
+# Ports of figures begin so far above the mesh's own, beyond those of Jaeger and Envoy; each part has its offset again.
+METRICS_OFFSET = 60
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -34,8 +36,13 @@ class DevSettings:
     project_root: Path = setting("LANEMESH_PROJECT_ROOT", Path())
 
 
-def stages(table: Table, settings: DevSettings, environment: Mapping[str, str]) -> list[list[Program]]:
-    """The processes in the order in which they stop: the gateway first, so that nothing new comes in."""
+def stages(
+    table: Table, settings: DevSettings, environment: Mapping[str, str], *, metrics: bool = False
+) -> list[list[Program]]:
+    """The processes in the order in which they stop: the gateway first, so that nothing new comes in.
+
+    With `metrics` each serves its figures at a port of its own.
+    """
     shared = dict(environment) | {
         "LANEMESH_HOME": str(settings.home.resolve()),
         "LANEMESH_LANES": ",".join(lane.name for lane in table.enabled()),
@@ -52,6 +59,8 @@ def stages(table: Table, settings: DevSettings, environment: Mapping[str, str]) 
     def program(name: str, offset: int, *module: str) -> Program:
         port = settings.port_base + offset
         own = shared | {"LANEMESH_LISTEN": f"{HOST}:{port}"}
+        if metrics:
+            own["LANEMESH_METRICS_PORT"] = str(port + METRICS_OFFSET)
         return Program(name, (sys.executable, "-m", *module), HOST, port, own)
 
     lanes = [program(lane.name, lane.port, "services.runtime", lane.name) for lane in table.enabled()]

@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,13 @@ class Up:
 @pytest.fixture
 async def up(tmp_path: Path) -> AsyncIterator[Up]:
     """The mesh with the demo corpus, on ports and in a home of its own."""
+    async with started(tmp_path) as mesh:
+        yield mesh
+
+
+@asynccontextmanager
+async def started(tmp_path: Path, *options: str) -> AsyncIterator[Up]:
+    """The same with further options."""
     base = free_base()
     process = await asyncio.create_subprocess_exec(
         *LANEMESH,
@@ -108,6 +115,7 @@ async def up(tmp_path: Path) -> AsyncIterator[Up]:
         "examples/corpus/payments",
         "--port-base",
         str(base),
+        *options,
         env=os.environ | {"LANEMESH_HOME": str(tmp_path)},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
