@@ -48,7 +48,7 @@ def stand_in(tmp_path, monkeypatch):
     monkeypatch.setenv("LANEMESH_HOME", str(tmp_path / "home"))
     address = f"127.0.0.1:{free_port()}"
 
-    def stages(table, settings, environment):
+    def stages(table, settings, environment, *, metrics=False):
         command = (sys.executable, "-c", GATEWAY, address)
         return [[Program("gateway", command, "127.0.0.1", int(address.split(":")[1]), dict(environment))]]
 
@@ -126,7 +126,7 @@ from services.runtime import dev, jaeger
 from services.runtime.supervise import Program
 address = "127.0.0.1:{(port := free_port())}"
 program = Program("gateway", (sys.executable, "-c", {GATEWAY!r}, address), "127.0.0.1", {port}, {{}})
-dev.stages = lambda *_: [[program]]
+dev.stages = lambda *_, **__: [[program]]
 sys.exit(main(["up"]))
 """
     environment = dict(os.environ) | {"LANEMESH_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
@@ -179,9 +179,9 @@ def test_jaeger_stands_beside_the_mesh_and_gets_every_span(stand_in, run, jaeger
     seen: dict[str, str] = {}
     stages = dev.stages
 
-    def watched(table, settings, environment):
+    def watched(table, settings, environment, **options):
         seen.update(environment)
-        return stages(table, settings, environment)
+        return stages(table, settings, environment, **options)
 
     monkeypatch.setattr(dev, "stages", watched)
     base = base_below_two_free_ports()
@@ -208,3 +208,9 @@ def test_without_jaeger_the_target_that_builds_it_is_named(stand_in, run, monkey
     assert outcome.code == 1
     assert outcome.err.endswith("`make jaeger-build` does it, once\n")
     assert "ready at" not in outcome.out
+
+
+def test_figures_need_ports_above_the_mesh(stand_in, run):
+    outcome = run("up", "--metrics", "--port-base", "65500")
+    assert outcome.code == 2
+    assert "port_base: 65500 leaves no ports for figures" in outcome.err

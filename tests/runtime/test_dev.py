@@ -264,3 +264,13 @@ def test_one_home_serves_one_mesh(tmp_path):
         pass
     with dev.sole_use(tmp_path):
         pass
+
+
+def test_every_process_has_a_port_for_its_figures_when_they_are_wanted() -> None:
+    table, settings = load_table(), dev.DevSettings(port_base=51_000)
+    programs = [program for stage in dev.stages(table, settings, {}, metrics=True) for program in stage]
+    told = {program.name: program.environment["LANEMESH_METRICS_PORT"] for program in programs}
+    assert told == {program.name: str(program.port + dev.METRICS_OFFSET) for program in programs}
+    assert len(set(told.values())) == len(programs) == 10
+    plain = [program for stage in dev.stages(table, settings, {}) for program in stage]
+    assert not any("LANEMESH_METRICS_PORT" in program.environment for program in plain)
