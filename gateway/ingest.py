@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 # Records under way to one lane: enough to keep it busy, few enough to bound memory.
 QUEUE_RECORDS = 64
 DELETE_BATCH = 1_000
+# Longer than the longest pause of a channel between two attempts to connect.
+REACH_SECONDS = 1.0
+READY = grpc.ChannelConnectivity.READY
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,7 @@ class Ingestion:
     def __init__(self, table: Table, peers: Peers, deadline: Deadline, caller: Caller = ANYBODY) -> None:
         self._caller = caller
         self._rows = table.indexed()
+        self._channels = [peers.channel(row.name) for row in self._rows]
         self._stubs = {row.name: IndexServiceStub(peers.channel(row.name)) for row in self._rows}
         self._deadline = deadline
         self._tally = Tally(lanes={row.name: LaneIngestion(lane=row.name) for row in self._rows})
@@ -154,6 +158,7 @@ class Ingestion:
 
     async def run(self, stream: AsyncIterator[IngestRequest]) -> IngestResponse:
         """Reads the stream to its end and accounts for every record."""
+        await self._reach()
         try:
             async for request in stream:
                 await self._take(request)
@@ -162,6 +167,13 @@ class Ingestion:
             for feed in self._feeds.values():
                 feed.cancel()
         return self._tally.finished()
+
+    async def _reach(self) -> None:
+        """Waits a moment for lanes not connected: a channel between two attempts does not know that they are back."""
+        away = [each.channel_ready() for each in self._channels if each.get_state() is not READY]
+        if away:
+            patience = max(0.0, min(REACH_SECONDS, self._deadline.remaining()))
+            await asyncio.gather(*(asyncio.wait_for(each, patience) for each in away), return_exceptions=True)
 
     async def _take(self, request: IngestRequest) -> None:
         self._tally.response.received += 1

@@ -83,6 +83,7 @@ async def test_a_lane_killed_half_way_loses_nothing_acknowledged_and_a_second_ru
                     os.kill(pid, signal.SIGKILL)
 
             first = await ingest(mesh, reading.read(reading.find([str(path)])), advance)
+        assert first.error is None, first.error
         assert (first.received, first.acknowledged) == (RECORDS, ACKNOWLEDGED)
         (loss,) = first.lost
         assert (loss.lane, loss.reason, loss.place) == (
